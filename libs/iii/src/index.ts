@@ -1,0 +1,6 @@
+export * from './bindings.js';
+export * from './bus.js';
+export * from './decorators.js';
+export * from './local/engine.js';
+export * from './transport.js';
+export * from './validation.js';

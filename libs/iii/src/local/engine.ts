@@ -1,0 +1,198 @@
+import { randomUUID } from 'node:crypto';
+import { errorMessage, type JsonValue } from '#libs/contracts';
+import {
+  BusError, DEFAULT_TIMEOUT_MS, type Bus, type FunctionDefinition, type FunctionHandler, type InvocationContext,
+  type RegisterTriggerInput, type Registration, type TriggerRequest, type TriggerTypeDefinition, type TriggerTypeHandler,
+} from '../bus.js';
+import { ChannelTable } from './channels.js';
+import { discoveryFunctions } from './discovery.js';
+import { FunctionTable } from './functions.js';
+import { TriggerTable } from './triggers.js';
+import { WorkerTable, defaultWorkerName, type WorkerRecord } from './workers.js';
+
+/** Where enqueue actions go. */
+export interface QueueSink {
+  /** Stores the job durably before it returns its receipt id. Throws when there is no such queue. */
+  enqueue(job: { queue: string; function_id: string; payload: JsonValue; metadata?: JsonValue }): Promise<string>;
+}
+
+export interface LocalEngineOptions {
+  /** Told of what went wrong where no caller waits: void calls, parked triggers. */
+  report?: (message: string, context: { [key: string]: unknown }) => void;
+}
+
+/**
+ * An iii engine inside the process: functions, triggers, channels, discovery and actions, with no network.
+ * Each worker talks to it through a `Bus` of its own, so that what a worker registered goes when it leaves.
+ */
+export class LocalEngine {
+  readonly functions = new FunctionTable();
+  readonly triggers: TriggerTable;
+  readonly workers = new WorkerTable();
+  readonly channels = new ChannelTable();
+  readonly report: (message: string, context: { [key: string]: unknown }) => void;
+  private queue: QueueSink | undefined;
+
+  constructor(options: LocalEngineOptions = {}) {
+    this.report = options.report ?? ((message) => process.emitWarning(message));
+    this.triggers = new TriggerTable((message) => this.report(message, {}));
+    const own = this.connect({ name: 'engine' });
+    for (const { definition, handler } of discoveryFunctions(this)) own.registerFunction(definition, handler);
+  }
+
+  /** Gives enqueue actions a queue; without one they fail with `enqueue_error`. */
+  useQueue(queue: QueueSink): void {
+    this.queue = queue;
+  }
+
+  /** Connects a worker. */
+  connect(worker: { name?: string; runtime?: string; version?: string } = {}): LocalBus {
+    const record: WorkerRecord = {
+      id: randomUUID(),
+      name: worker.name ?? defaultWorkerName(),
+      runtime: worker.runtime ?? 'node',
+      version: worker.version ?? process.version,
+      connected_at: Date.now(),
+    };
+    this.workers.add(record);
+    return new LocalBus(this, record);
+  }
+
+  /** Delivers one call. Never resolves after its timeout or its signal. */
+  invoke(request: TriggerRequest): Promise<unknown> {
+    const action = request.action;
+    if (action?.type === 'enqueue') return this.enqueue(request, action.queue);
+    const record = this.functions.get(request.function_id);
+    if (record === undefined) {
+      return Promise.reject(new BusError('function_not_found', `no function ${request.function_id} is registered`, request.function_id));
+    }
+    if (action?.type === 'void') {
+      this.run(request, record.handler).catch((error: unknown) => {
+        this.report('a void call failed', { function_id: request.function_id, error: errorMessage(error) });
+      });
+      return Promise.resolve(undefined);
+    }
+    return this.run(request, record.handler);
+  }
+
+  private run(request: TriggerRequest, handler: FunctionHandler): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const context = new LocalInvocation(this, request);
+      const give = (code: string, detail: string): void => {
+        finish();
+        context.abort();
+        reject(new BusError(code, detail, request.function_id));
+      };
+      const timeoutMs = request.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+      const timer = setTimeout(() => give('timeout', `${request.function_id} gave no result within ${timeoutMs} ms`), Math.min(timeoutMs, 2 ** 31 - 1));
+      const onAbort = (): void => give('invocation_stopped', `the call of ${request.function_id} was stopped`);
+      const finish = (): void => {
+        clearTimeout(timer);
+        request.signal?.removeEventListener('abort', onAbort);
+      };
+      if (request.signal?.aborted === true) return onAbort();
+      request.signal?.addEventListener('abort', onAbort, { once: true });
+      Promise.resolve()
+        .then(() => handler(request.payload, context))
+        .then(
+          (result) => {
+            finish();
+            resolve(result);
+          },
+          (error: unknown) => {
+            finish();
+            reject(error as Error);
+          },
+        );
+    });
+  }
+
+  private async enqueue(request: TriggerRequest, queue: string): Promise<{ messageReceiptId: string }> {
+    if (this.queue === undefined) throw new BusError('enqueue_error', 'this engine has no queue', request.function_id);
+    const { function_id, payload, metadata } = request;
+    return { messageReceiptId: await this.queue.enqueue({ queue, function_id, payload: payload as JsonValue, metadata }) };
+  }
+}
+
+/** What a handler sees of its call. The abort signal is made only when somebody asks for it. */
+class LocalInvocation implements InvocationContext {
+  private controller: AbortController | undefined;
+  private aborted = false;
+
+  constructor(
+    private readonly engine: LocalEngine,
+    private readonly request: TriggerRequest,
+  ) {}
+
+  get function_id(): string {
+    return this.request.function_id;
+  }
+
+  get metadata(): JsonValue | undefined {
+    return this.request.metadata;
+  }
+
+  get signal(): AbortSignal {
+    this.controller ??= new AbortController();
+    if (this.aborted) this.controller.abort();
+    return this.controller.signal;
+  }
+
+  abort(): void {
+    this.aborted = true;
+    this.controller?.abort();
+  }
+
+  trigger<T>(request: TriggerRequest): Promise<T> {
+    const agent = agentOf(this.request.metadata);
+    const metadata = agent === undefined || agentOf(request.metadata) !== undefined ? request.metadata : { ...asObject(request.metadata), agent };
+    return this.engine.invoke({ ...request, metadata }) as Promise<T>;
+  }
+}
+
+const asObject = (value: JsonValue | undefined): { [key: string]: JsonValue } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+const agentOf = (metadata: JsonValue | undefined): JsonValue | undefined => asObject(metadata)['agent'];
+
+/** The connection of one worker to a local engine. */
+export class LocalBus implements Bus {
+  constructor(
+    private readonly engine: LocalEngine,
+    readonly worker: WorkerRecord,
+  ) {}
+
+  trigger<T = unknown>(request: TriggerRequest): Promise<T> {
+    return this.engine.invoke(request) as Promise<T>;
+  }
+
+  registerFunction(definition: FunctionDefinition, handler: FunctionHandler): Registration {
+    return this.engine.functions.add(this.worker, definition, handler);
+  }
+
+  registerTrigger(trigger: RegisterTriggerInput): Registration {
+    return this.engine.triggers.add(this.worker, trigger);
+  }
+
+  registerTriggerType(definition: TriggerTypeDefinition, handler: TriggerTypeHandler): Registration {
+    return this.engine.triggers.addType(this.worker, definition, handler);
+  }
+
+  createChannel(options: { bufferSize?: number } = {}): ReturnType<Bus['createChannel']> {
+    return Promise.resolve(this.engine.channels.create(options.bufferSize));
+  }
+
+  openWriter(ref: Parameters<Bus['openWriter']>[0]): ReturnType<Bus['openWriter']> {
+    return this.engine.channels.openWriter(ref);
+  }
+
+  openReader(ref: Parameters<Bus['openReader']>[0]): ReturnType<Bus['openReader']> {
+    return this.engine.channels.openReader(ref);
+  }
+
+  /** Leaves the engine; everything that this worker registered goes. */
+  async disconnect(): Promise<void> {
+    this.engine.functions.removeOf(this.worker);
+    await this.engine.triggers.removeOf(this.worker);
+    this.engine.workers.remove(this.worker);
+  }
+}

@@ -1,0 +1,2 @@
+export * from './ports/index.js';
+export * from './record/record.js';

@@ -1,0 +1,21 @@
+import type { TurnStepPayload } from '#libs/contracts';
+
+/** Runs one queued step. Its writes take the step off the queue; when it throws, the step stays queued. */
+export type StepHandler = (payload: TurnStepPayload) => Promise<void>;
+
+/** The queue of turn steps: in order within a session, side by side across sessions. Steps are put in by the journal. */
+export interface StepQueue {
+  /**
+   * Starts running steps. `scope` says which: `all` (also what other processes left behind) or `own` (only what this
+   * process queues or adopts).
+   */
+  start(handler: StepHandler, scope: 'all' | 'own'): Promise<void>;
+  /**
+   * Takes over the step of a session whose process is gone; false when there is none or its process lives.
+   */
+  adopt(sessionId: string): Promise<boolean>;
+  /** Stops taking steps and waits for running ones, for at most `graceMs`; then hands the rest back. */
+  stop(graceMs: number): Promise<void>;
+}
+/** Injection token of the `StepQueue`. */
+export const STEP_QUEUE = Symbol('harness:step-queue');

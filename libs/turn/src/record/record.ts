@@ -1,0 +1,88 @@
+import type {
+  AgentMessage, ChildRef, ExposeMode, JsonValue, Mode, OutputContract, ParentRef, SystemPromptStrategy, ThinkingLevel, TurnStatus,
+} from '#libs/contracts';
+import type { TurnTotals } from '../ports/feed.js';
+
+/** Options of a turn, frozen when it starts. */
+export interface TurnOptions {
+  model: string;
+  provider: string | null;
+  /** Null: every call is denied. */
+  functions: { allow: string[]; deny: string[]; expose: ExposeMode } | null;
+  max_turns: number;
+  output: OutputContract;
+  mode: Mode | null;
+  system_prompt: string | null;
+  system_prompt_strategy: SystemPromptStrategy;
+  thinking_level: ThinkingLevel | null;
+  metadata: JsonValue;
+  max_children: number;
+}
+
+/**
+ * What the record says of one call of the current step.
+ * `ready` not begun; `triggered` its target may have been called; `pending` waits for a resolve; `done` its result is stored.
+ */
+export type CallState = 'ready' | 'triggered' | 'pending' | 'done';
+export interface CallCheckpoint {
+  id: string;
+  /** The real target, unwrapped from `agent_trigger`. */
+  function_id: string;
+  state: CallState;
+  /** Arguments as hooks have changed them; absent while they are those of the assistant entry. */
+  arguments?: JsonValue;
+  /** The hook function that holds the call; a release goes on after it. */
+  held_by?: string;
+  /** When a pending call times out, ms since the epoch. */
+  expires_at?: number;
+}
+
+/** Where a running step is: before its generation, or with its assistant entry stored and calls to run. */
+export type Phase = 'generate' | 'calls';
+
+/** The one durable record of a session's latest turn; it holds the calls of the current step only. */
+export interface TurnRecord {
+  format: 1;
+  session_id: string;
+  turn_id: string;
+  /** Grows with each save; a save names the version that it replaces (the fence). */
+  version: number;
+  status: TurnStatus;
+  /** The step that is queued or running, from 0. */
+  step: number;
+  phase: Phase;
+  /** Generations so far. */
+  turn_count: number;
+  calls: CallCheckpoint[];
+  /** Calls of all steps so far. */
+  call_count: number;
+  options: TurnOptions;
+  depth: number;
+  parent: ParentRef | null;
+  children: ChildRef[];
+  /** The active leaf at the last assembly: user entries after it make another step. */
+  watermark: string | null;
+  /** Set by stop; whoever runs the step ends it as cancelled. */
+  abort_requested: boolean;
+  /** Failed tries of the current step. */
+  failures: number;
+  /** Validation nudges so far. */
+  nudges: number;
+  result: JsonValue;
+  result_error: string | null;
+  reason: string | null;
+  totals: TurnTotals;
+  started_at: number;
+  ended_at: number | null;
+}
+
+export const isTerminal = (status: TurnStatus): boolean => status === 'completed' || status === 'cancelled' || status === 'failed';
+export const isLive = (record: TurnRecord | null): record is TurnRecord => record !== null && !isTerminal(record.status);
+
+/** A message that waits for the running turn (steering), with what a turn of its own would need. */
+export interface ParkedMessage {
+  entry_id: string;
+  message: AgentMessage;
+  options: TurnOptions;
+  timestamp: number;
+}
