@@ -1,1 +1,2 @@
-export {};
+export { LISTED_ALLOWS, type PromptRuntime } from './runtime.js';
+export { buildSystemPrompt, type SystemPrompt, type SystemPromptInput } from './system-prompt.js';
