@@ -1,0 +1,33 @@
+import { type HarnessSettings } from '#libs/turn';
+import { type ConfineValues } from '../../confine/settings.js';
+import { type RouterSettings } from '../../router/settings.js';
+import { ConfineFields } from './confine.js';
+import { HarnessFields, harnessSettings } from './harness.js';
+import { RouterFields, routerSettings } from './router.js';
+
+/** One entry of the configuration: a YAML file of the same name, the class of its fields, and what they mean. */
+export interface ConfigurationEntry<Fields extends object, Settings> {
+  /** Id of the entry; its file is `<id>.yaml`. */
+  id: string;
+  fields: new () => Fields;
+  settings(fields: Fields): Settings;
+}
+
+export const harnessEntry: ConfigurationEntry<HarnessFields, HarnessSettings> = {
+  id: 'harness',
+  fields: HarnessFields,
+  settings: harnessSettings,
+};
+export const routerEntry: ConfigurationEntry<RouterFields, RouterSettings> = {
+  id: 'llm-router',
+  fields: RouterFields,
+  settings: routerSettings,
+};
+export const confineEntry: ConfigurationEntry<ConfineFields, ConfineValues> = {
+  id: 'confine',
+  fields: ConfineFields,
+  settings: (fields) => ({ ...fields }),
+};
+
+/** The ids of all entries. */
+export const entryIds: readonly string[] = [harnessEntry.id, routerEntry.id, confineEntry.id];

@@ -1,0 +1,37 @@
+import { join } from 'node:path';
+import { plainToInstance } from 'class-transformer';
+import { type ValidationError, validateSync } from 'class-validator';
+import type { ConfigurationEntry } from './entries/entry.js';
+import type { ConfigurationFault, Reading } from './fault.js';
+import type { Environment } from './references.js';
+import { readYamlFile } from './yaml-file.js';
+
+/** Reads the file of an entry: its settings whole, or all that is wrong with it. A missing file means the defaults. */
+export function readEntry<Fields extends object, Settings>(
+  entry: ConfigurationEntry<Fields, Settings>,
+  configDir: string,
+  env: Environment,
+): Reading<Settings> {
+  const file = join(configDir, `${entry.id}.yaml`);
+  const content = readYamlFile(file, env);
+  if (!content.ok) return content;
+  if (content.value === null) return { ok: true, value: entry.settings(new entry.fields()) };
+
+  const fields = plainToInstance(entry.fields, content.value.value, { exposeDefaultValues: true });
+  const errors = validateSync(fields, { whitelist: true, forbidNonWhitelisted: true, forbidUnknownValues: true });
+  if (errors.length === 0) return { ok: true, value: entry.settings(fields) };
+  const { lineOf } = content.value;
+  const faults = errors
+    .flatMap((error) => faultsOf(error, ''))
+    .map(({ field, problem }) => ({ file, field, line: lineOf(field), problem }));
+  return { ok: false, faults };
+}
+
+function faultsOf(error: ValidationError, above: string): Pick<ConfigurationFault, 'field' | 'problem'>[] {
+  const field = above === '' ? error.property : `${above}.${error.property}`;
+  const own = error.constraints ?? {};
+  const problem = own['whitelistValidation'] === undefined ? own['field'] : 'is not a known field';
+  if (problem !== undefined) return [{ field, problem }];
+  const inner = (error.children ?? []).flatMap((child) => faultsOf(child, field));
+  return inner.length > 0 ? inner : [{ field, problem: 'is not valid' }];
+}
