@@ -22,7 +22,9 @@ function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   const [needMajor, needMinor] = NODE_MINIMUM;
   if (major > needMajor || (major === needMajor && minor >= needMinor)) return;
-  throw new Failure(`Node ${NODE_MINIMUM.join('.')} or newer is needed, this is ${process.versions.node}. Install a newer one from https://nodejs.org.`);
+  throw new Failure(
+    `Node ${NODE_MINIMUM.join('.')} or newer is needed, this is ${process.versions.node}. Install a newer one from https://nodejs.org.`,
+  );
 }
 
 const readText = (path) => (existsSync(path) ? readFileSync(path, 'utf8') : null);
@@ -47,7 +49,9 @@ function installedByHand() {
   if (record === null) return false;
   const present = JSON.parse(record).packages ?? {};
   const wanted = JSON.parse(readFileSync(at('package-lock.json'), 'utf8')).packages ?? {};
-  return Object.entries(wanted).every(([path, entry]) => path === '' || (path in present ? present[path].integrity === entry.integrity : entry.optional === true));
+  return Object.entries(wanted).every(
+    ([path, entry]) => path === '' || (path in present ? present[path].integrity === entry.integrity : entry.optional === true),
+  );
 }
 
 function isInstalled() {
@@ -66,7 +70,10 @@ function install() {
     say(`installing packages (npm ci${cached ? ', with ccache' : ''}); the first time takes a minute or two`);
     rmSync(installStamp(), { force: true });
     const npm = process.platform === 'win32' ? ['cmd.exe', ['/d', '/s', '/c', 'npm.cmd']] : ['npm', []];
-    run('npm ci', npm[0], [...npm[1], 'ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], { ...process.env, ...compilers });
+    run('npm ci', npm[0], [...npm[1], 'ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], {
+      ...process.env,
+      ...compilers,
+    });
   }
   if (readText(installStamp()) !== installKey()) writeFileSync(installStamp(), installKey());
 }
@@ -91,7 +98,10 @@ function filesUnder(folder, wanted) {
 function buildKey() {
   const hash = createHash('sha256');
   for (const path of [...BUILD_FILES, ...SOURCES.flatMap((folder) => filesUnder(folder, isSource))]) {
-    hash.update(`${path}\0`).update(readFileSync(at(path))).update('\0');
+    hash
+      .update(`${path}\0`)
+      .update(readFileSync(at(path)))
+      .update('\0');
   }
   return hash.digest('hex');
 }

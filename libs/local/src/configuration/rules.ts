@@ -45,8 +45,8 @@ export const text =
     return value.trim() === '' ? `must be ${what}, but is blank` : null;
   };
 
-export const flag: Check = (value) =>
-  typeof value === 'boolean' ? null : `must be true or false${typeof value === 'boolean' ? '' : butIs(value)}`;
+/** True or false. */
+export const flag: Check = (value) => (typeof value === 'boolean' ? null : `must be true or false${butIs(value)}`);
 
 /** One of some words. */
 export const oneOf =
