@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import picomatch from 'picomatch';
@@ -44,9 +44,7 @@ function exists(path: string): boolean {
     const matches = picomatch(path, { dot: true });
     return filesOf(path.split('/')[0] ?? '').some((file) => matches(file));
   }
-  return path.endsWith('/')
-    ? (statSync(join(root, path), { throwIfNoEntry: false })?.isDirectory() ?? false)
-    : existsSync(join(root, path));
+  return existsSync(join(root, path)); // a file with a slash after it is not there
 }
 
 const scripts = Object.keys((JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object }).scripts);
