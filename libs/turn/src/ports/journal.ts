@@ -64,6 +64,8 @@ export interface Journal {
    * `point` names the commit for failpoints. Throws `harness/storage` when the store cannot write.
    */
   commit(writes: readonly Write[], point: string): Promise<CommitResult>;
+  /** Calls `listener` when another process asks to stop a turn that this one runs. Returns how to end that. */
+  onAbortRequested(listener: (sessionId: string) => void): () => void;
 }
 /** Injection token of the `Journal`. */
 export const JOURNAL = Symbol('harness:journal');

@@ -3,6 +3,9 @@ import type { TurnStepPayload } from '#libs/contracts';
 /** Runs one queued step. Its writes take the step off the queue; when it throws, the step stays queued. */
 export type StepHandler = (payload: TurnStepPayload) => Promise<void>;
 
+/** `none`: no step is queued (no live turn, or parked), or no process has taken it yet. */
+export type StepOwner = 'self' | 'other' | 'gone' | 'none';
+
 /** The queue of turn steps: in order within a session, side by side across sessions. Steps are put in by the journal. */
 export interface StepQueue {
   /**
@@ -14,6 +17,8 @@ export interface StepQueue {
    * Takes over the step of a session whose process is gone; false when there is none or its process lives.
    */
   adopt(sessionId: string): Promise<boolean>;
+  /** Who runs the queued step of a session: this process, another live one, one that is gone, or nobody. */
+  ownerOf(sessionId: string): Promise<StepOwner>;
   /** Stops taking steps and waits for running ones, for at most `graceMs`; then hands the rest back. */
   stop(graceMs: number): Promise<void>;
 }

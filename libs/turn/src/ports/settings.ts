@@ -46,6 +46,8 @@ export interface HarnessSettings {
 /** Reads the settings in force. A turn keeps what it read at its start only for its frozen options. */
 export interface SettingsSource {
   current(): HarnessSettings;
+  /** Reads the configuration again; the last good one stays when the new one has a fault, which is thrown. */
+  reload?(): Promise<void>;
 }
 /** Injection token of the `SettingsSource`. */
 export const SETTINGS = Symbol('harness:settings');

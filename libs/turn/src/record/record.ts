@@ -47,6 +47,8 @@ export interface TurnRecord {
   turn_id: string;
   /** Grows with each save; a save names the version that it replaces (the fence). */
   version: number;
+  /** Grows when another process takes the step over: an executor that sees it grow has lost the step. */
+  claims: number;
   status: TurnStatus;
   /** The step that is queued or running, from 0. */
   step: number;

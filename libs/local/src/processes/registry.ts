@@ -1,0 +1,59 @@
+import { randomBytes } from 'node:crypto';
+import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
+import { hostToken, isRunning, startToken } from './liveness.js';
+
+/** How long a process may go without a sign of life before others take its steps, in ms. */
+export const LEASE_MS = 30_000;
+/** How often a process that runs steps renews its lease, in ms. */
+export const HEARTBEAT_MS = 5_000;
+
+interface ProcessRow { owner: string; pid: number; start_token: string; host_token: string; lease_until: number }
+
+/** The processes that work on one database, and whether they still live. All methods are synchronous. */
+export class ProcessRegistry {
+  /** The id of this process in the database. */
+  readonly owner = `p_${randomBytes(8).toString('hex')}`;
+  private readonly host = hostToken();
+  private readonly upsert: SqliteStatement;
+  private readonly find: SqliteStatement;
+  private leaseUntil = 0;
+
+  constructor(private readonly db: SqliteConnection) {
+    this.upsert = db.prepare(
+      `INSERT INTO processes (owner, pid, start_token, host_token, lease_until) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (owner) DO UPDATE SET lease_until = excluded.lease_until`,
+    );
+    this.find = db.prepare('SELECT * FROM processes WHERE owner = ?');
+  }
+
+  /** Inside a write transaction: registers this process, or renews its lease when a heartbeat is due. */
+  renew(now: number, force = false): void {
+    if (!force && this.leaseUntil - now > LEASE_MS - HEARTBEAT_MS) return;
+    this.leaseUntil = now + LEASE_MS;
+    this.upsert.run(this.owner, process.pid, startToken(process.pid), this.host, this.leaseUntil);
+  }
+
+  /** True when the owner cannot be counted on any more: its process is gone, or its lease is over. */
+  isGone(owner: string, now: number): boolean {
+    if (owner === this.owner) return false;
+    const row = this.find.get(owner) as ProcessRow | undefined;
+    if (row === undefined || row.lease_until < now) return true;
+    return row.host_token === this.host && !isRunning(row.pid, row.start_token);
+  }
+
+  /** Inside a write transaction: forgets processes that are gone and own nothing any more. */
+  prune(now: number): void {
+    for (const row of this.db.prepare('SELECT * FROM processes').all() as ProcessRow[]) {
+      if (!this.isGone(row.owner, now)) continue;
+      this.db.prepare(
+        `DELETE FROM processes WHERE owner = ? AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.owner = processes.owner)
+         AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.owner = processes.owner)`,
+      ).run(row.owner);
+    }
+  }
+
+  /** Inside a write transaction: takes this process off the list. */
+  leave(): void {
+    this.db.prepare('DELETE FROM processes WHERE owner = ?').run(this.owner);
+  }
+}

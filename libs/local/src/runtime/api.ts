@@ -1,0 +1,38 @@
+import type { Bus } from '#libs/iii';
+import type { FeedEvent, LiveFeed, SettingsSource } from '#libs/turn';
+
+/**
+ * What a process does with a data folder. `worker` runs every turn of it, also those that other processes left behind;
+ * `client` runs only what it starts or adopts; `reader` runs nothing.
+ */
+export type RuntimeRole = 'worker' | 'client' | 'reader';
+
+export interface OpenRuntimeOptions {
+  dataDir: string;
+  role: RuntimeRole;
+  /** Told of what goes wrong in the background. Never gets secrets. */
+  log?: (level: 'debug' | 'info' | 'warn' | 'error', message: string, context: { [key: string]: unknown }) => void;
+}
+
+/** Who runs the live turn of a session: this process, another live one, one that is gone, or nobody (no live turn, or parked). */
+export type TurnOwner = 'self' | 'other' | 'gone' | 'none';
+
+/** The embedded runtime of one process: local engine, siblings, loop and store over one data folder. */
+export interface EmbeddedRuntime {
+  readonly dataDir: string;
+  /** Calls any function: `harness::*`, `session::*`, `router::*`, `engine::*`, ... */
+  readonly bus: Bus;
+  /** What happens in the turns that this process runs. */
+  readonly feed: LiveFeed;
+  readonly settings: SettingsSource;
+  turnOwner(sessionId: string): Promise<TurnOwner>;
+  /** Takes over the turn of a session whose process is gone; false when there is nothing to take. */
+  adopt(sessionId: string): Promise<boolean>;
+  /**
+   * The events of a turn that another process runs, made from what it stores; ends with `turn_finished`. Entries that
+   * are there already are told first when `fromStart`.
+   */
+  follow(sessionId: string, turnId: string, options?: { signal?: AbortSignal; fromStart?: boolean }): AsyncIterable<FeedEvent>;
+  /** Stops taking steps, waits for running ones for at most `graceMs` (default 5000), hands the rest back, closes the store. */
+  close(graceMs?: number): Promise<void>;
+}

@@ -1,0 +1,121 @@
+import type { Entry } from '#libs/contracts';
+import type { Transcript } from '#libs/turn';
+import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
+import type { EntryChange } from './changes.js';
+import type { SessionRepository } from './repository.js';
+import { entryOf, type EntryRow } from './rows.js';
+
+interface Cached { rev: number; entries: Entry[]; indexById: Map<string, number> }
+
+/** Sessions whose window is kept in memory, and entries of all of them. */
+const MAX_SESSIONS = 256;
+const MAX_ENTRIES = 100_000;
+
+/**
+ * Reads conversations, with a cache of the windows in use. A cached window follows the changes that this process
+ * commits; a change by another process shows in the session's revision, and the window is read again.
+ */
+export class SqliteTranscript implements Transcript {
+  private readonly cache = new Map<string, Cached>();
+  private cachedEntries = 0;
+  private readonly selectRev: SqliteStatement;
+  private readonly selectLine: SqliteStatement;
+  private readonly selectPath: SqliteStatement;
+
+  constructor(
+    db: SqliteConnection,
+    private readonly repository: SessionRepository,
+  ) {
+    this.selectRev = db.prepare('SELECT sid, rev, branched FROM sessions WHERE session_id = ?');
+    this.selectLine = db.prepare('SELECT * FROM entries WHERE sid = ? ORDER BY seq');
+    this.selectPath = db.prepare(
+      `WITH RECURSIVE path (seq, entry_id, parent_id, depth) AS (
+         SELECT e.seq, e.entry_id, e.parent_id, 0 FROM entries e JOIN sessions s ON s.sid = e.sid AND e.entry_id = s.leaf WHERE s.sid = ?1
+         UNION ALL
+         SELECT e.seq, e.entry_id, e.parent_id, path.depth + 1 FROM entries e JOIN path ON e.sid = ?1 AND e.entry_id = path.parent_id
+       )
+       SELECT entries.* FROM path JOIN entries ON entries.sid = ?1 AND entries.seq = path.seq ORDER BY path.depth DESC`,
+    );
+  }
+
+  window(sessionId: string): Promise<readonly Entry[]> {
+    return Promise.resolve(this.read(sessionId));
+  }
+
+  entry(sessionId: string, entryId: string): Promise<Entry | null> {
+    const cached = this.fresh(sessionId);
+    const index = cached?.indexById.get(entryId);
+    if (cached !== undefined && index !== undefined) return Promise.resolve(cached.entries[index] ?? null);
+    return Promise.resolve(this.repository.entry(sessionId, entryId));
+  }
+
+  /** Brings cached windows up to date with a commit of this process. */
+  apply(changes: readonly EntryChange[]): void {
+    for (const change of changes) {
+      const cached = this.cache.get(change.session_id);
+      if (cached === undefined) continue;
+      if (cached.rev !== change.from || !place(cached, change)) this.forget(change.session_id);
+      else {
+        cached.rev = change.to;
+        if (change.how === 'appended') this.cachedEntries += 1;
+      }
+    }
+  }
+
+  /** Drops what is cached of a session. */
+  forget(sessionId: string): void {
+    const cached = this.cache.get(sessionId);
+    if (cached === undefined) return;
+    this.cachedEntries -= cached.entries.length;
+    this.cache.delete(sessionId);
+  }
+
+  private fresh(sessionId: string): Cached | undefined {
+    const cached = this.cache.get(sessionId);
+    if (cached === undefined) return undefined;
+    const row = this.selectRev.get(sessionId) as { rev: number } | undefined;
+    if (row?.rev === cached.rev) return cached;
+    this.forget(sessionId);
+    return undefined;
+  }
+
+  private read(sessionId: string): readonly Entry[] {
+    const cached = this.fresh(sessionId);
+    if (cached !== undefined) {
+      this.cache.delete(sessionId);
+      this.cache.set(sessionId, cached); // the newest in use comes last
+      return cached.entries;
+    }
+    const row = this.selectRev.get(sessionId) as { sid: number; rev: number; branched: number } | undefined;
+    if (row === undefined) return [];
+    const entries = ((row.branched === 1 ? this.selectPath : this.selectLine).all(row.sid) as EntryRow[]).map(entryOf);
+    this.cache.set(sessionId, { rev: row.rev, entries, indexById: new Map(entries.map((entry, index) => [entry.id, index])) });
+    this.cachedEntries += entries.length;
+    this.evict();
+    return entries;
+  }
+
+  private evict(): void {
+    for (const sessionId of this.cache.keys()) {
+      if (this.cache.size <= 1 || (this.cache.size <= MAX_SESSIONS && this.cachedEntries <= MAX_ENTRIES)) return;
+      this.forget(sessionId);
+    }
+  }
+}
+
+/** Puts a changed entry into a cached window; false when it does not fit there. */
+function place(cached: Cached, change: EntryChange): boolean {
+  if (change.how === 'other') return false;
+  if (change.how === 'appended') {
+    cached.indexById.set(change.entry.id, cached.entries.length);
+    cached.entries.push(change.entry);
+    return true;
+  }
+  const index = cached.indexById.get(change.entry.id);
+  if (index !== undefined) {
+    // What was derived from a window is keyed by its array; a change before its end makes it another one.
+    if (index < cached.entries.length - 1) cached.entries = cached.entries.slice();
+    cached.entries[index] = change.entry;
+  }
+  return true; // an entry off the active path may change without touching the window
+}

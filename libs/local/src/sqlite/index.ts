@@ -1,0 +1,3 @@
+export * from './database.js';
+export * from './storage-error.js';
+export * from './writer.js';

@@ -1,0 +1,4 @@
+import { initial } from './0001_initial.js';
+
+/** The migrations in order; the n-th one leads to schema version n. Never change one that was released: add another. */
+export const migrations: readonly string[] = [initial];

@@ -1,0 +1,85 @@
+import type { SessionEvent } from '#libs/contracts';
+import type { TurnEvent } from '#libs/turn';
+import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
+
+/** Somebody who passes events on to the functions that are bound to them. */
+export interface EventListeners {
+  /** True when a function is bound to events of this type. */
+  wants(type: string): boolean;
+  /** Calls the bound functions; resolves when each has answered or was given up. */
+  deliver(event: TurnEvent | SessionEvent): Promise<void>;
+}
+
+/** An event with its row in the outbox. */
+export interface StoredEvent { event: TurnEvent | SessionEvent; seq: number }
+
+/**
+ * The outbox: an event that somebody is bound to is stored in the transaction that it tells of, delivered after it, and
+ * removed with a later commit. So it is delivered at least once, also when the process dies in between.
+ */
+export class EventDelivery {
+  private readonly insert: SqliteStatement;
+  private readonly remove: SqliteStatement;
+  private readonly listeners: EventListeners[] = [];
+  /** Rows whose delivery is over, and those of them that a commit is removing. */
+  private delivered: number[] = [];
+  private removing: number[] = [];
+
+  constructor(
+    private readonly db: SqliteConnection,
+    private readonly owner: string,
+    private readonly report: (message: string, context: { [key: string]: unknown }) => void,
+  ) {
+    this.insert = db.prepare('INSERT INTO outbox (owner, type, payload) VALUES (?, ?, ?)');
+    this.remove = db.prepare('DELETE FROM outbox WHERE seq = ?');
+  }
+
+  addListeners(listeners: EventListeners): void {
+    this.listeners.push(listeners);
+  }
+
+  /** Inside a write transaction: stores the events that somebody wants, removes those that are done. May run again. */
+  record(turn: readonly TurnEvent[], session: readonly SessionEvent[]): StoredEvent[] {
+    this.removing.push(...this.delivered.splice(0));
+    for (const seq of this.removing) this.remove.run(seq);
+    const stored: StoredEvent[] = [];
+    for (const event of [...session, ...turn]) {
+      if (!this.listeners.some((l) => l.wants(event.type))) continue;
+      const { lastInsertRowid } = this.insert.run(this.owner, event.type, JSON.stringify(event.payload));
+      stored.push({ event, seq: Number(lastInsertRowid) });
+    }
+    return stored;
+  }
+
+  /** After the commit: delivers what `record` stored, in order. */
+  deliver(stored: readonly StoredEvent[]): void {
+    this.removing = [];
+    for (const { event, seq } of stored) void this.pass(event, seq);
+  }
+
+  /** Delivers what processes that are gone left behind. Call once bindings had time to come back. */
+  async recover(isGone: (owner: string) => boolean): Promise<void> {
+    const rows = this.db.prepare('SELECT seq, owner, type, payload FROM outbox ORDER BY seq').all() as { seq: number; owner: string; type: string; payload: string }[];
+    for (const row of rows) {
+      if (!isGone(row.owner)) continue;
+      await this.pass({ type: row.type, payload: JSON.parse(row.payload) as unknown } as TurnEvent | SessionEvent, row.seq);
+    }
+  }
+
+  /** Rows that a next commit has to remove. */
+  get leftover(): number {
+    return this.delivered.length + this.removing.length;
+  }
+
+  private async pass(event: TurnEvent | SessionEvent, seq: number): Promise<void> {
+    for (const listeners of this.listeners) {
+      if (!listeners.wants(event.type)) continue;
+      try {
+        await listeners.deliver(event);
+      } catch (error) {
+        this.report('an event could not be delivered', { type: event.type, error: String(error) });
+      }
+    }
+    this.delivered.push(seq);
+  }
+}

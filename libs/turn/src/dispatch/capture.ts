@@ -1,0 +1,96 @@
+import type { ContentBlock, ImageBlock, JsonValue, TextBlock } from '#libs/contracts';
+import type { CallResult } from '../machine/decision.js';
+import { wellFormed, wellFormedJson } from '../model/text.js';
+
+/** What an empty result says to the model. */
+const NO_OUTPUT = '(no output)';
+
+/**
+ * Turns whatever a function returned into a result: text and image blocks as they are, any other value as its JSON
+ * text, always readable. A value that is an object is kept as `details` too.
+ */
+export function captureResult(value: unknown): CallResult {
+  const json = toJson(value);
+  const given = givenContent(json);
+  if (given !== null) return given;
+  const text = typeof json === 'string' ? json : JSON.stringify(json);
+  const details = typeof json === 'object' ? json : null;
+  return { content: [{ type: 'text', text: wellFormed(text.trim() === '' || value === undefined ? NO_OUTPUT : text) }], details, is_error: false };
+}
+
+/** A value as JSON, whatever it is: what JSON cannot hold becomes text that says what it was. */
+export function toJson(value: unknown): JsonValue {
+  const seen = new WeakSet<object>();
+  const convert = (item: unknown): JsonValue => {
+    switch (typeof item) {
+      case 'string':
+        return wellFormed(item);
+      case 'boolean':
+        return item;
+      case 'number':
+        return Number.isFinite(item) ? item : String(item);
+      case 'bigint':
+        return item.toString();
+      case 'undefined':
+        return null;
+      case 'function':
+      case 'symbol':
+        return `[${typeof item}]`;
+      case 'object':
+        return item === null ? null : convertObject(item);
+    }
+  };
+  const convertObject = (item: object): JsonValue => {
+    if (seen.has(item)) return '[circular]';
+    if (item instanceof Date) return Number.isNaN(item.getTime()) ? 'Invalid Date' : item.toISOString();
+    if (item instanceof Error) return { error: item.message };
+    if (ArrayBuffer.isView(item)) return { base64: Buffer.from(item.buffer, item.byteOffset, item.byteLength).toString('base64') };
+    seen.add(item);
+    try {
+      if (Array.isArray(item)) return item.map(convert);
+      if (item instanceof Map || item instanceof Set) return convert([...item]);
+      const withToJson = item as { toJSON?: () => unknown };
+      if (typeof withToJson.toJSON === 'function') return convert(withToJson.toJSON());
+      return Object.fromEntries(Object.entries(item).filter(([, v]) => v !== undefined).map(([key, v]) => [wellFormed(key), convert(v)]));
+    } finally {
+      seen.delete(item);
+    }
+  };
+  return convert(value);
+}
+
+/** A result that brings its own content blocks: `{content: [text or image blocks], details?, is_error?}`. */
+function givenContent(json: JsonValue): CallResult | null {
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) return null;
+  const { content, details, is_error, ...rest } = json;
+  if (!Array.isArray(content) || content.length === 0 || !content.every(isBlock)) return null;
+  const blocks = (content as unknown as (TextBlock | ImageBlock)[]).map((block): ContentBlock =>
+    block.type === 'text' && block.text.trim() === '' ? { type: 'text', text: NO_OUTPUT } : block,
+  );
+  return { content: blocks, details: details ?? (Object.keys(rest).length > 0 ? rest : null), is_error: is_error === true };
+}
+
+const isBlock = (block: JsonValue): boolean => {
+  if (typeof block !== 'object' || block === null || Array.isArray(block)) return false;
+  if (block['type'] === 'text') return typeof block['text'] === 'string';
+  return block['type'] === 'image' && typeof block['data'] === 'string' && typeof block['mime'] === 'string';
+};
+
+/** Keeps a result under `maxBytes` of JSON (0 = no limit): the start and end of its text stay, with a mark in between. */
+export function capResult(result: CallResult, maxBytes: number): CallResult {
+  const limit = maxBytes === 0 ? Number.POSITIVE_INFINITY : Math.max(1024, maxBytes);
+  const size = sizeOf(result);
+  if (size <= limit) return result;
+  const text = result.content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('\n');
+  const room = Math.floor(limit / 4);
+  const shortened = headAndTail(text, room, size, limit);
+  return { content: [{ type: 'text', text: shortened }], details: { result_capped: { original_bytes: size, max_bytes: limit } }, is_error: result.is_error };
+}
+
+const sizeOf = (result: CallResult): number => Buffer.byteLength(JSON.stringify([result.content, wellFormedJson(result.details)]));
+
+function headAndTail(text: string, room: number, size: number, limit: number): string {
+  const mark = `<omitted: the result has ${Math.floor(size / 1024)} KB, the limit is ${Math.floor(limit / 1024)} KB; its middle is left out here>`;
+  if (text.length <= room * 2) return `${mark}\n${wellFormed(text)}`;
+  return wellFormed(`${mark}\n${text.slice(0, room)}\n[...]\n${text.slice(-room)}`);
+}

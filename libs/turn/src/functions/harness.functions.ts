@@ -1,0 +1,78 @@
+import { Controller, Inject } from '@nestjs/common';
+import { Ctx, Payload } from '@nestjs/microservices';
+import {
+  HARNESS_CODES, HarnessError, harnessFunctions,
+  type FunctionResolveRequest, type FunctionResolveResponse, type FunctionTriggerRequest, type FunctionTriggerResponse, type HarnessFunctionId, type SendRequest, type SendResponse,
+  type SpawnResponse, type StatusReport, type StopRequest, type StopResponse, type TurnStepPayload, type TurnStepResult,
+} from '#libs/contracts';
+import { IiiFunction, type InvocationContext } from '#libs/iii';
+import { TurnExecutor } from '../loop/executor.js';
+import type { LoopPorts } from '../loop/ports.js';
+import { SETTINGS, STEP_QUEUE, type SettingsSource, type StepQueue } from '../ports/index.js';
+import { LOOP_PORTS } from '../tokens.js';
+import { functionTrigger } from './function-trigger.js';
+import { send } from './send.js';
+import { status } from './status.js';
+import { stop } from './stop.js';
+
+const internal = { internal: true } as const;
+const contract = (id: HarnessFunctionId, metadata?: { readonly [key: string]: boolean }): MethodDecorator =>
+  IiiFunction({ id, ...harnessFunctions[id], ...(metadata === undefined ? {} : { metadata }) });
+
+/** The nine functions of the harness on the bus. Each hands over to the part that does the work. */
+@Controller()
+export class HarnessFunctions {
+  constructor(
+    @Inject(LOOP_PORTS) private readonly ports: LoopPorts,
+    @Inject(TurnExecutor) private readonly executor: TurnExecutor,
+    @Inject(STEP_QUEUE) private readonly queue: StepQueue,
+    @Inject(SETTINGS) private readonly settings: SettingsSource,
+  ) {}
+
+  @contract('harness::send', internal)
+  send(@Payload() request: SendRequest): Promise<SendResponse> {
+    return send(this.ports, request);
+  }
+
+  @contract('harness::turn', { internal: true, trace_hidden: true })
+  turn(@Payload() payload: TurnStepPayload): Promise<TurnStepResult> {
+    return this.executor.runStep(payload);
+  }
+
+  @contract('harness::status')
+  status(@Payload() request: { session_id: string }): Promise<StatusReport | null> {
+    return status(this.ports.journal, request.session_id);
+  }
+
+  @contract('harness::stop', internal)
+  stop(@Payload() request: StopRequest): Promise<StopResponse> {
+    return stop(this.ports, this.executor, this.queue, request);
+  }
+
+  @contract('harness::spawn')
+  spawn(): Promise<SpawnResponse> {
+    return Promise.reject(new HarnessError(HARNESS_CODES.dependency, 'this version cannot start sub-agents yet; do the task in this conversation'));
+  }
+
+  @contract('harness::function::trigger', internal)
+  functionTrigger(@Payload() request: FunctionTriggerRequest, @Ctx() context: InvocationContext): Promise<FunctionTriggerResponse> {
+    return functionTrigger(this.ports, request, context.signal);
+  }
+
+  /** Calls become pending by holds and spawns only, which this version has not: every call is unknown or done. */
+  @contract('harness::function::resolve', internal)
+  functionResolve(@Payload() _request: FunctionResolveRequest): FunctionResolveResponse {
+    return { resolved: false, turn_resumed: false };
+  }
+
+  @contract('harness::sweep-pending', internal)
+  sweepPending(): { ok: boolean; resolved: number } {
+    return { ok: true, resolved: 0 };
+  }
+
+  @contract('harness::on-config-change', internal)
+  async onConfigChange(): Promise<{ ok: boolean }> {
+    await this.settings.reload?.();
+    return { ok: true };
+  }
+}

@@ -1,0 +1,67 @@
+import { errorCode, errorMessage, type TurnStepPayload, type TurnStepResult } from '#libs/contracts';
+import type { TurnFailure } from '../machine/decision.js';
+import { decide } from '../machine/machine.js';
+import { HarnessError } from '#libs/contracts';
+import type { LoopPorts } from './ports.js';
+import { turnFinished } from './step-feed.js';
+import { StepRun, limitsOf } from './step-run.js';
+import { isTerminal } from '../record/record.js';
+
+/** Runs queued steps, one at a time in a session, and stops them. */
+export class TurnExecutor {
+  private readonly active = new Map<string, { turnId: string; stop: AbortController }>();
+
+  constructor(private readonly ports: LoopPorts) {
+    ports.journal.onAbortRequested((sessionId) => this.abort(sessionId));
+  }
+
+  /** True while this process runs a step of the session. */
+  isActive(sessionId: string): boolean {
+    return this.active.has(sessionId);
+  }
+
+  /** Ends the running step of a session: its stream is closed, its call given up. What follows is read from the record. */
+  abort(sessionId: string): void {
+    this.active.get(sessionId)?.stop.abort();
+  }
+
+  /**
+   * Runs one step. A stale or repeated one is `skipped`. Throws only when even the failure of the step could not be
+   * stored: then the step is still queued.
+   */
+  async runStep(payload: TurnStepPayload): Promise<TurnStepResult> {
+    const { session_id, turn_id } = payload;
+    const record = await this.ports.journal.load(session_id);
+    if (record === null || record.turn_id !== turn_id || this.active.has(session_id)) {
+      return { session_id, status: record?.status ?? 'failed', skipped: true };
+    }
+    const stop = new AbortController();
+    this.active.set(session_id, { turnId: turn_id, stop });
+    try {
+      return await new StepRun(this.ports, record, payload, stop.signal).perform();
+    } catch (error) {
+      return await this.recordFailure(payload, error);
+    } finally {
+      this.active.delete(session_id);
+    }
+  }
+
+  /** Stores that a step failed: queued again after a pause while tries are left, else the turn fails. */
+  private async recordFailure(payload: TurnStepPayload, error: unknown): Promise<TurnStepResult> {
+    const { journal, settings, clock, feed } = this.ports;
+    const record = await journal.load(payload.session_id);
+    const current = record !== null && record.turn_id === payload.turn_id && record.step === payload.step && record.status === 'running';
+    if (!current) return { session_id: payload.session_id, status: record?.status ?? 'failed', skipped: true };
+    const decision = decide(record, { type: 'step-failed', now: clock.now(), failure: failureOf(error), limits: limitsOf(settings.current()) });
+    if ((await journal.commit(decision.writes, 'step-failed')) === 'conflict') throw error;
+    if (isTerminal(decision.record.status)) feed.publish(turnFinished(decision.record));
+    else feed.publish({ type: 'notice', session_id: record.session_id, turn_id: record.turn_id, text: `Step ${record.step} failed (${errorMessage(error)}); it is tried again.` });
+    return { session_id: record.session_id, status: decision.record.status, ...(decision.next.do === 'rest' && decision.next.outcome === 'queued' ? { next_step: record.step } : {}) };
+  }
+}
+
+const failureOf = (error: unknown): TurnFailure => ({
+  code: errorCode(error) ?? 'harness.internal',
+  message: errorMessage(error),
+  retryable: error instanceof HarnessError ? error.retryable : true,
+});

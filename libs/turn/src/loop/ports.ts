@@ -1,0 +1,12 @@
+import type { Bus } from '#libs/iii';
+import type { Clock, Feed, Journal, SettingsSource, Transcript } from '../ports/index.js';
+
+/** What the loop works with. */
+export interface LoopPorts {
+  bus: Bus;
+  journal: Journal;
+  transcript: Transcript;
+  settings: SettingsSource;
+  feed: Feed;
+  clock: Clock;
+}

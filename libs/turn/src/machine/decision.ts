@@ -1,0 +1,65 @@
+import type { AssistantMessage, ContentBlock, ErrorKind, JsonObject, JsonValue } from '#libs/contracts';
+import type { Write } from '../ports/journal.js';
+import type { ParkedMessage, TurnRecord } from '../record/record.js';
+import type { PlannedCall } from './calls.js';
+
+/** The captured result of a call. */
+export interface CallResult {
+  content: ContentBlock[];
+  details: JsonValue;
+  is_error: boolean;
+}
+
+/** What a turn hands over at its end: the value of its output contract, or why there is none. */
+export interface Deliverable {
+  result: JsonValue;
+  result_error: string | null;
+}
+
+/** Why a generation or a step failed. `code` is stable; `retryable` when another try may help. */
+export interface TurnFailure {
+  code: string;
+  message: string;
+  retryable: boolean;
+  kind?: ErrorKind;
+  provider?: string;
+  model?: string;
+}
+
+/** Limits that a decision needs, from the settings in force. */
+export interface Limits {
+  step_max_retries: number;
+  step_backoff_ms: number;
+  max_transient_resumes: number;
+}
+
+/** What happened to a turn. `now` is ms since the epoch. */
+export type TurnInput =
+  /** A queued step was taken up, with the messages that were parked and the plan of its stored generation, if any. */
+  | { type: 'begin'; now: number; turn_id: string; step: number; parked: readonly ParkedMessage[]; plan: readonly PlannedCall[]; sketched: boolean }
+  /** The model answered. `waiting` tells of a user message that this generation has not seen. */
+  | { type: 'generated'; now: number; message: AssistantMessage; plan: readonly PlannedCall[]; waiting: boolean; deliverable: Deliverable }
+  /** There is nothing that a model could reply to: the conversation ends with its own message. */
+  | { type: 'nothing-to-reply'; now: number; waiting: boolean }
+  | { type: 'generation-failed'; now: number; partial: AssistantMessage | null; failure: TurnFailure; limits: Limits }
+  /** A call's target answered, failed or was given up. */
+  | { type: 'call-returned'; now: number; call_id: string; result: CallResult; annotations?: JsonObject; plan: readonly PlannedCall[]; waiting: boolean }
+  /** The step itself failed: a dependency, or a fault of ours. */
+  | { type: 'step-failed'; now: number; failure: TurnFailure; limits: Limits }
+  /** Somebody asked to stop the turn. */
+  | { type: 'stop-requested' }
+  /** The stop is carried out: with what the open stream had brought, and what the running call left. */
+  | { type: 'stopped'; now: number; partial: AssistantMessage | null; returned: { call_id: string; result: CallResult } | null };
+
+/** What to do once the writes are committed. */
+export type Next =
+  | { do: 'generate' }
+  | { do: 'invoke'; call: PlannedCall }
+  | { do: 'rest'; outcome: 'skipped' | 'queued' | 'parked' | 'ended' };
+
+/** The answer of the machine: the record as it will be, the writes of one commit, and what to do after it. */
+export interface Decision {
+  record: TurnRecord;
+  writes: Write[];
+  next: Next;
+}

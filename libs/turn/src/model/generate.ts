@@ -1,0 +1,130 @@
+import {
+  errorCode, errorMessage, requestId, type AgentFunction, type AgentMessage, type AssistantMessage, type ChatRequest, type ChatResponse, type ResponseFormat, type StreamFrame,
+} from '#libs/contracts';
+import type { Bus } from '#libs/iii';
+import type { TurnFailure } from '../machine/decision.js';
+import type { TurnRecord } from '../record/record.js';
+import { MessageAccumulator } from './accumulator.js';
+import { cleanContent } from './text.js';
+
+/** One generation to ask the router for. */
+export interface Generation {
+  system_prompt: string;
+  messages: AgentMessage[];
+  tools: AgentFunction[];
+  response_format?: ResponseFormat;
+}
+
+/** Told of the stream while it comes. */
+export interface GenerationObserver {
+  delta(kind: 'text' | 'thinking', delta: string): void;
+  /** Called at most every `stream_coalesce_ms`, with the message so far. */
+  sketch(partial: AssistantMessage): void;
+}
+
+export type GenerationOutcome =
+  | { kind: 'message'; message: AssistantMessage }
+  | { kind: 'failed'; partial: AssistantMessage | null; failure: TurnFailure }
+  | { kind: 'aborted'; partial: AssistantMessage | null };
+
+export interface GenerateOptions {
+  timeoutMs: number;
+  coalesceMs: number;
+  signal: AbortSignal;
+  now: () => number;
+}
+
+/** Streams one completion through `router::chat`. Never throws: a failure is an outcome, with what had come until then. */
+export async function generate(bus: Bus, record: TurnRecord, generation: Generation, observer: GenerationObserver, options: GenerateOptions): Promise<GenerationOutcome> {
+  const { model, provider, thinking_level, metadata } = record.options;
+  const accumulator = new MessageAccumulator(model, provider ?? '');
+  const partial = (): AssistantMessage | null => cleaned(accumulator.partial(options.now()));
+  if (options.signal.aborted) return { kind: 'aborted', partial: null };
+  const channel = await bus.createChannel();
+  const close = (): void => channel.reader.close();
+  options.signal.addEventListener('abort', close, { once: true });
+  const request: ChatRequest = {
+    writer_ref: channel.writerRef, model, messages: generation.messages, request_id: requestId(record.turn_id, record.step), session_id: record.session_id,
+    system_prompt: generation.system_prompt,
+    ...(provider === null ? {} : { provider }),
+    ...(generation.tools.length === 0 ? {} : { tools: generation.tools }),
+    ...(generation.response_format === undefined ? {} : { response_format: generation.response_format }),
+    ...(thinking_level === null ? {} : { thinking_level }),
+    ...(metadata === null ? {} : { metadata }),
+  };
+  const call = bus.trigger<ChatResponse>({ function_id: 'router::chat', payload: request, timeoutMs: options.timeoutMs, signal: options.signal });
+  const answer = call.then(
+    (response) => ({ response, error: undefined }),
+    (error: unknown) => {
+      close(); // no more frames will come: let the reader end
+      return { response: undefined, error };
+    },
+  );
+  try {
+    await read(channel.reader.next.bind(channel.reader), accumulator, observer, options, partial);
+  } finally {
+    options.signal.removeEventListener('abort', close);
+    close();
+  }
+  if (options.signal.aborted) return { kind: 'aborted', partial: partial() };
+  const { terminal } = accumulator;
+  if (terminal === null) {
+    const { response, error } = await answer;
+    return { kind: 'failed', partial: partial(), failure: failureOf(response, error, model) };
+  }
+  if (!terminal.failed) return { kind: 'message', message: { ...terminal.message, content: cleanContent(terminal.message.content) } };
+  const { response } = await answer;
+  return { kind: 'failed', partial: cleaned(terminal.message.content.length > 0 ? terminal.message : accumulator.partial(options.now())), failure: failureOfMessage(terminal.message, response) };
+}
+
+async function read(
+  next: () => Promise<readonly unknown[] | null>,
+  accumulator: MessageAccumulator,
+  observer: GenerationObserver,
+  options: GenerateOptions,
+  partial: () => AssistantMessage | null,
+): Promise<void> {
+  let sketchedAt = options.now();
+  for (;;) {
+    const frames = await next();
+    if (frames === null) return;
+    for (const frame of frames) {
+      const added = accumulator.take(frame as StreamFrame);
+      if (added !== null) observer.delta(added.kind, added.delta);
+    }
+    if (accumulator.terminal !== null) return;
+    const now = options.now();
+    if (now - sketchedAt < options.coalesceMs) continue;
+    sketchedAt = now;
+    const soFar = partial();
+    if (soFar !== null) observer.sketch(soFar);
+  }
+}
+
+const cleaned = (message: AssistantMessage | null): AssistantMessage | null => (message === null ? null : { ...message, content: cleanContent(message.content) });
+
+const CODE_OF_KIND = {
+  auth_expired: 'llm.auth_expired', rate_limited: 'llm.rate_limited', context_overflow: 'harness.context_overflow', transient: 'llm.transient', permanent: 'llm.permanent',
+} as const;
+
+function failureOfMessage(message: AssistantMessage, response: ChatResponse | undefined): TurnFailure {
+  const kind = message.error_kind ?? 'permanent';
+  return {
+    code: CODE_OF_KIND[kind],
+    message: message.error_message ?? response?.error?.message ?? 'the model gave an error without a message',
+    retryable: kind === 'transient' || kind === 'rate_limited',
+    kind,
+    provider: message.provider,
+    model: message.model,
+  };
+}
+
+function failureOf(response: ChatResponse | undefined, error: unknown, model: string): TurnFailure {
+  if (response?.error != null) {
+    const { code, message, retryable, kind } = response.error;
+    return { code, message, retryable: retryable === true, provider: response.provider, model: response.model, ...(kind === undefined ? {} : { kind }) };
+  }
+  if (error === undefined) return { code: 'llm.incomplete', message: 'the stream ended without its last frame', retryable: true, kind: 'transient', model };
+  const code = errorCode(error) ?? 'harness.dependency';
+  return { code, message: errorMessage(error), retryable: code === 'timeout' || code === 'invocation_stopped', model };
+}

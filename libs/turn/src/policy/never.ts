@@ -1,0 +1,39 @@
+import { compileGlob, type Glob } from './glob.js';
+
+/**
+ * Functions that no model reaches, whatever a send allows (invariant I7). An operator can lift a row in the
+ * configuration (`lift_never`), a send cannot.
+ */
+export const NEVER_FOR_A_MODEL: readonly string[] = [
+  'harness::send',
+  'harness::turn',
+  'harness::stop',
+  'harness::function::*',
+  'harness::sweep-pending',
+  'harness::on-config-change',
+  'session::create',
+  'session::ensure',
+  'session::fork',
+  'session::set-*',
+  'session::append*',
+  'session::update-*',
+  'session::delete*',
+  'session::put-*',
+  'router::chat',
+  'router::complete',
+  'router::abort',
+  'router::provider::*',
+  'router::models::reconcile',
+  'provider::*',
+  'configuration::*',
+  'approval::*',
+  'engine::workers::register',
+  'engine::channels::create',
+  'engine::register_trigger',
+  'engine::unregister_trigger',
+  'engine::queue::*',
+];
+
+/** The rows that are in force when the operator lifts some. */
+export const neverGlobs = (lifted: readonly string[]): Glob[] =>
+  NEVER_FOR_A_MODEL.filter((row) => !lifted.includes(row)).map(compileGlob);

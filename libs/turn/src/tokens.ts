@@ -1,0 +1,2 @@
+/** Injection token of the `LoopPorts`. */
+export const LOOP_PORTS = Symbol('harness:loop-ports');
