@@ -21,8 +21,9 @@ export type AttemptOutcome =
   | { kind: 'aborted' }
   | { kind: 'failed'; failure: Failure };
 
-/** How long frames may still be under way when the provider's function has already returned. */
+/** How long frames may still be under way when the provider's function has already returned, or thrown. */
 const SETTLED_GRACE_MS = 1_000;
+const THROWN_GRACE_MS = 100;
 
 /**
  * One try of a generation: its own channel to the provider, whose frames are passed on until the terminal one, which is
@@ -42,7 +43,7 @@ export class Attempt {
   private waitingForCaller = false;
   private returned: Promise<void> = Promise.resolve();
   /** When the provider's function has returned: how that ends the stream if nothing else does. */
-  private settled: { at: number; failure: Failure } | undefined;
+  private settled: { at: number; graceMs: number; failure: Failure } | undefined;
 
   constructor(
     private readonly bus: Bus,
@@ -87,11 +88,11 @@ export class Attempt {
         signal: this.call.signal,
       })
       .then(
-        () => this.settle(incomplete(this.provider)),
+        () => this.settle(incomplete(this.provider), SETTLED_GRACE_MS),
         (error: unknown) => {
           const failure = failureOfCall(this.provider, error);
           if (failure.code === ROUTER_CODES.providerUnavailable) this.fail(failure);
-          else this.settle(failure);
+          else this.settle(failure, THROWN_GRACE_MS);
         },
       );
   }
@@ -194,7 +195,7 @@ export class Attempt {
     const idleMs = this.hasFrame ? this.limits.idleTimeoutMs : this.limits.firstByteTimeoutMs;
     const now = performance.now();
     const idleAt = this.waitingForCaller ? now + idleMs : this.lastProgress + idleMs;
-    const settledAt = this.settled === undefined || this.waitingForCaller ? Infinity : Math.max(this.settled.at, this.lastProgress) + SETTLED_GRACE_MS;
+    const settledAt = this.settled === undefined || this.waitingForCaller ? Infinity : Math.max(this.settled.at, this.lastProgress) + this.settled.graceMs;
     if (now >= this.limits.deadline) {
       const message = `the stream of provider ${this.provider} did not end within ${this.limits.streamTimeoutMs} ms`;
       return this.fail({ code: ROUTER_CODES.streamTimeout, message, kind: 'transient' });
@@ -210,9 +211,9 @@ export class Attempt {
     this.timer = setTimeout(() => this.watch(), Math.min(Math.max(wait, 1), 2 ** 31 - 1));
   }
 
-  private settle(failure: Failure): void {
+  private settle(failure: Failure, graceMs: number): void {
     if (this.ended !== undefined) return;
-    this.settled = { at: performance.now(), failure };
+    this.settled = { at: performance.now(), graceMs, failure };
     clearTimeout(this.timer);
     this.watch();
   }

@@ -189,5 +189,5 @@ const present = (text: string | null | undefined): string | undefined => {
 function isOnThisMachine(url: string | undefined): boolean {
   if (url === undefined || !URL.canParse(url)) return false;
   const host = new URL(url).hostname;
-  return host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || host === 'host.docker.internal' || /^(127\.|0\.0\.0\.0$)/.test(host);
+  return host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || host === 'host.docker.internal' || /^127(?:\.\d+){3}$/.test(host) || host === '0.0.0.0';
 }
