@@ -62,7 +62,8 @@ export type StreamFrame =
   | { type: 'ping' }
   | { type: 'stop'; stop_reason: StopReason; error_message?: string | null; error_kind?: ErrorKind | null }
   | { type: 'done'; message: AssistantMessage }
-  | { type: 'error'; error: AssistantMessage };
+  /** `retry_after_ms`: how long the vendor asks to wait before another try, when it says so. */
+  | { type: 'error'; error: AssistantMessage; retry_after_ms?: number };
 
 /** Prices in US dollars per million tokens. */
 export interface Pricing { input: number; output: number; cache_read?: number; cache_write?: number }

@@ -1,0 +1,1 @@
+export { AnthropicProvider, AnthropicProviderModule } from './anthropic/module.js';
