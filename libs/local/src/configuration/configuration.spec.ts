@@ -149,6 +149,15 @@ describe('environment references', () => {
     expect(harness('default_model: "$X {y} ${} ${1a} $"').default_model).toBe('$X {y} ${} ${1a} $');
   });
 
+  it('takes what expands to nothing as an empty field, quoted or not', () => {
+    const none = { api_key: null, api_url: null, max_tokens: null, system_prompt: null };
+    expect(router('providers:\n  a: { api_key: "${K:}", api_url: "${U:}" }\n  b:\n    api_key: ${K:}\n').providers).toEqual({
+      a: none,
+      b: none,
+    });
+    expect(router('providers: { a: { api_key: "${K:}" } }', { K: 'key\n' }).providers['a']?.api_key).toBe('key');
+  });
+
   it('never lets a value bring structure of its own', () => {
     expect(harness('default_model: ${M}', { M: 'x\nmax_depth: 9' })).toMatchObject({ default_model: 'x\nmax_depth: 9', max_depth: 3 });
   });

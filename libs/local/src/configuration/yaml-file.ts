@@ -76,14 +76,17 @@ function refusedKeys(file: string, lines: LineCounter, document: Document): Conf
   return faults;
 }
 
-/** Expands the references in values (not in keys). An unquoted scalar takes the type that its expanded text has in YAML. */
+/**
+ * Expands the references in values (not in keys). An unquoted scalar takes the type that its
+ * expanded text has in YAML; one of which nothing is left is an empty field, quoted or not.
+ */
 function expandDocument(file: string, lines: LineCounter, document: Document, env: Environment): ConfigurationFault[] {
   const faults: ConfigurationFault[] = [];
   visit(document, {
     Scalar(key, node) {
       if (key === 'key' || typeof node.value !== 'string' || !hasReference(node.value)) return;
       const { text, missing } = expandReferences(node.value, env);
-      node.value = node.type === Scalar.PLAIN ? plainScalar(text) : text;
+      node.value = node.type === Scalar.PLAIN || text === '' ? plainScalar(text) : text;
       const line = lines.linePos(node.range?.[0] ?? 0).line;
       for (const name of missing) {
         const problem = `refers to the environment variable ${name}, which is not set; give it a default as in \${${name}:default}`;

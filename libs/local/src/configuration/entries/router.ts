@@ -115,7 +115,7 @@ class Provider implements ProviderSettings {
   readonly system_prompt: string | null;
 
   constructor(fields: ProviderFields) {
-    this.api_key = fields.api_key ?? null;
+    this.api_key = fields.api_key?.trim() ?? null;
     this.api_url = fields.api_url ?? null;
     this.max_tokens = fields.max_tokens ?? null;
     this.system_prompt = fields.system_prompt ?? null;
