@@ -1,1 +1,2 @@
-export {};
+export * from './runtime/index.js';
+export { DATABASE_FILE, STORE_CODES } from './sqlite/index.js';

@@ -6,3 +6,5 @@ export * from './policy/glob.js';
 export * from './ports/index.js';
 export * from './record/record.js';
 export * from './turn.module.js';
+export { planCalls } from './machine/calls.js';
+export { previewOf, turnFinished } from './loop/step-feed.js';

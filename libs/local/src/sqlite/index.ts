@@ -1,3 +1,4 @@
 export * from './database.js';
 export * from './storage-error.js';
+export * from './token.js';
 export * from './writer.js';

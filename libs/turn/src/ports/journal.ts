@@ -34,6 +34,9 @@ export type TurnEvent =
   | { type: 'harness::turn-started'; payload: TurnStartedEvent }
   | { type: 'harness::turn-completed'; payload: TurnCompletedEvent };
 
+/** True for the events of turns, as opposed to those of sessions. */
+export const isTurnEvent = (event: { type: string }): event is TurnEvent => event.type === 'harness::turn-started' || event.type === 'harness::turn-completed';
+
 /** An entry to store: a message, or custom data that no model sees. */
 export type NewEntry = { entry_id: string; timestamp: number; origin?: JsonObject } & (
   | { message: AgentMessage }

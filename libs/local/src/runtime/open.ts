@@ -1,0 +1,122 @@
+import 'reflect-metadata';
+import { join } from 'node:path';
+import type { INestMicroservice, LoggerService } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { BusErrorFilter, IiiTransport, LocalEngine, type LocalBus } from '#libs/iii';
+import { LiveFeed, SETTINGS, TurnEvents, TurnExecutor, isTurnEvent, type FeedEvent, type SettingsSource } from '#libs/turn';
+import { loadConfiguration } from '../configuration/index.js';
+import { RouterEvents } from '../router/index.js';
+import type { EmbeddedRuntime, OpenRuntimeOptions, TurnOwner } from './api.js';
+import { EmbeddedModule } from './embedded.module.js';
+import { followTurn } from './follow.js';
+import { providerAdapters } from './providers.js';
+import { closeStore, openStore, type Store } from './store.js';
+
+/** How long a runtime waits for running steps when it closes, in ms. */
+const GRACE_MS = 5_000;
+
+type Log = NonNullable<OpenRuntimeOptions['log']>;
+
+/**
+ * Opens the embedded runtime over a data folder. Throws `configuration/invalid`, `harness/store_unwritable`,
+ * `harness/store_corrupt`, `harness/store_newer` or `harness/storage`.
+ */
+export async function openRuntime(options: OpenRuntimeOptions): Promise<EmbeddedRuntime> {
+  const log: Log = options.log ?? (() => undefined);
+  const report = (message: string, context: { [key: string]: unknown }): void => log('warn', message, context);
+  const configuration = loadConfiguration(join(options.dataDir, 'config'));
+  const store = await openStore({
+    dataDir: options.dataDir, durability: configuration.harness.durability, concurrency: () => configuration.harness.concurrency, report,
+  });
+  const engine = new LocalEngine({ report });
+  const bus = engine.connect({ name: 'harness' });
+  const feed = new LiveFeed((error) => report('a watcher failed', { error: String(error) }));
+  let app: INestMicroservice | undefined;
+  try {
+    app = await NestFactory.createMicroservice(EmbeddedModule.forRoot({ bus, feed, store, configuration }), {
+      strategy: new IiiTransport(bus), logger: nestLogger(log), abortOnError: false,
+    });
+    app.useGlobalFilters(new BusErrorFilter());
+    await app.listen();
+    return await EmbeddedProcess.start(options, { app, engine, bus, feed, store });
+  } catch (error) {
+    await app?.close();
+    await closeStore(store);
+    throw error;
+  }
+}
+
+interface Parts { app: INestMicroservice; engine: LocalEngine; bus: LocalBus; feed: LiveFeed; store: Store }
+
+class EmbeddedProcess implements EmbeddedRuntime {
+  readonly dataDir: string;
+  readonly settings: SettingsSource;
+  private closing: Promise<void> | undefined;
+
+  private constructor(
+    options: OpenRuntimeOptions,
+    private readonly parts: Parts,
+  ) {
+    this.dataDir = options.dataDir;
+    this.settings = parts.app.get<SettingsSource>(SETTINGS, { strict: false });
+  }
+
+  static async start(options: OpenRuntimeOptions, parts: Parts): Promise<EmbeddedProcess> {
+    const { app, bus, engine, store } = parts;
+    const turnEvents = app.get(TurnEvents, { strict: false });
+    turnEvents.publish();
+    store.delivery.addListeners({ wants: (type) => turnEvents.wants(type), deliver: (event) => (isTurnEvent(event) ? turnEvents.deliver(event) : Promise.resolve()) });
+    for (const adapter of providerAdapters(app)) await adapter.register(bus);
+    app.get(RouterEvents, { strict: false }).announceReady();
+    const runtime = new EmbeddedProcess(options, parts);
+    if (options.role !== 'reader') await runtime.work(options.role === 'worker' ? 'all' : 'own');
+    return runtime;
+  }
+
+  get bus(): LocalBus {
+    return this.parts.bus;
+  }
+
+  get feed(): LiveFeed {
+    return this.parts.feed;
+  }
+
+  turnOwner(sessionId: string): Promise<TurnOwner> {
+    return this.parts.store.queue.ownerOf(sessionId);
+  }
+
+  adopt(sessionId: string): Promise<boolean> {
+    return this.parts.store.queue.adopt(sessionId);
+  }
+
+  follow(sessionId: string, turnId: string, options: { signal?: AbortSignal; fromStart?: boolean } = {}): AsyncIterable<FeedEvent> {
+    return followTurn(this.parts.store, sessionId, turnId, options);
+  }
+
+  close(graceMs = GRACE_MS): Promise<void> {
+    this.closing ??= this.shutDown(graceMs);
+    return this.closing;
+  }
+
+  private async work(scope: 'all' | 'own'): Promise<void> {
+    const { app, store } = this.parts;
+    const executor = app.get(TurnExecutor, { strict: false });
+    await store.queue.start(async (payload) => {
+      await executor.runStep(payload);
+    }, scope);
+    if (scope === 'all') await store.delivery.recover((owner) => store.processes.isGone(owner, Date.now()));
+  }
+
+  private async shutDown(graceMs: number): Promise<void> {
+    const { app, store } = this.parts;
+    await store.queue.stop(graceMs);
+    await app.close();
+    await closeStore(store);
+  }
+}
+
+/** Nest's own messages, in our log; what it says at start is for developers only. */
+function nestLogger(log: Log): LoggerService {
+  const at = (level: Parameters<Log>[0]) => (message: unknown, ...rest: unknown[]) => log(level, String(message), rest.length > 0 ? { context: rest.map(String) } : {});
+  return { log: at('debug'), error: at('error'), warn: at('warn'), debug: at('debug'), verbose: at('debug'), fatal: at('error') };
+}

@@ -1,0 +1,50 @@
+import type { Journal, Transcript } from '#libs/turn';
+import { ProcessRegistry } from '../processes/registry.js';
+import { SessionRepository } from '../sessions/repository.js';
+import { SqliteTranscript } from '../sessions/transcript.js';
+import { openDatabase, SqliteWriter, type SqliteConnection } from '../sqlite/index.js';
+import { StoreCommits } from '../turns/commits.js';
+import { EventDelivery } from '../turns/delivery.js';
+import { SqliteJournal } from '../turns/journal.js';
+import { SqliteStepQueue } from '../turns/queue.js';
+
+/** The parts of the embedded store, over one database. */
+export interface Store {
+  db: SqliteConnection;
+  writer: SqliteWriter;
+  processes: ProcessRegistry;
+  repository: SessionRepository;
+  transcript: SqliteTranscript & Transcript;
+  delivery: EventDelivery;
+  commits: StoreCommits;
+  queue: SqliteStepQueue;
+  journal: SqliteJournal & Journal;
+}
+
+export interface StoreOptions {
+  dataDir: string;
+  durability: 'power' | 'process';
+  concurrency: () => number;
+  report: (message: string, context: { [key: string]: unknown }) => void;
+}
+
+/** Opens the store of a data folder. Throws as `openDatabase` does. */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const db = await openDatabase({ dataDir: options.dataDir, durability: options.durability });
+  const writer = new SqliteWriter(db);
+  const processes = new ProcessRegistry(db);
+  const repository = new SessionRepository(db);
+  const transcript = new SqliteTranscript(db, repository);
+  const delivery = new EventDelivery(db, processes.owner, options.report);
+  const commits = new StoreCommits(writer, transcript, processes, delivery);
+  const queue = new SqliteStepQueue(db, writer, processes, { concurrency: options.concurrency, report: options.report });
+  const journal = new SqliteJournal(db, commits, repository, queue);
+  return { db, writer, processes, repository, transcript, delivery, commits, queue, journal };
+}
+
+/** Writes what is pending, cuts the log file back and closes the database. */
+export async function closeStore(store: Store): Promise<void> {
+  await store.writer.close();
+  store.db.pragma('wal_checkpoint(TRUNCATE)');
+  store.db.close();
+}

@@ -1,0 +1,2 @@
+/** Injection token of the SQLite connection. */
+export const DATABASE = Symbol('harness:database');
