@@ -1,0 +1,69 @@
+import type { Region } from './line-ops.js';
+
+/** What the file looks like where an op wrote, after all ops. `from_line` is 1-based. */
+export interface Echo {
+  op_index: number;
+  from_line: number;
+  lines: string[];
+  /** Lines left out in the middle. */
+  elided?: number;
+  /** On echoes of a replace op: how many matches it replaced in the whole file. */
+  total_replacements?: number;
+}
+
+const AROUND = 2;
+const MAX_LINES = 20;
+const ECHO_BYTES = 4_096;
+const LINE_CHARS = 400;
+
+/** Shows each region with two lines around it (line ops), or its first and last line (`totals` has its op). */
+export function echoesOf(text: string, regions: readonly Region[], totals: ReadonlyMap<number, number>): { echoes: Echo[]; echoes_truncated: boolean } {
+  const lines = text.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  const starts: number[] = [];
+  lines.reduce((at, line) => (starts.push(at), at + line.length + 1), 0);
+  const echoes: Echo[] = [];
+  let left = ECHO_BYTES;
+  const silent = [...totals].filter(([, total]) => total === 0).map(([opIndex]) => ({ op_index: opIndex, from_line: 1, lines: [], total_replacements: 0 }));
+  const shown = [...regions].sort((a, b) => a.opIndex - b.opIndex || a.start - b.start).map((region) => {
+    const first = lineAt(starts, region.start);
+    const last = Math.max(first, lineAt(starts, region.end));
+    const total = totals.get(region.opIndex);
+    if (total !== undefined) return site(lines, region.opIndex, first, last, total);
+    return around(lines, region.opIndex, Math.max(0, first - AROUND), Math.min(lines.length - 1, last + AROUND));
+  });
+  for (const echo of [...shown, ...silent].sort((a, b) => a.op_index - b.op_index)) {
+    const size = echo.lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+    if (size > left) return { echoes, echoes_truncated: true };
+    left -= size;
+    echoes.push(echo);
+  }
+  return { echoes, echoes_truncated: false };
+}
+
+function around(lines: readonly string[], opIndex: number, first: number, last: number): Echo {
+  const all = lines.slice(first, last + 1).map(short);
+  if (all.length <= MAX_LINES) return { op_index: opIndex, from_line: first + 1, lines: all };
+  const half = MAX_LINES / 2;
+  return { op_index: opIndex, from_line: first + 1, lines: [...all.slice(0, half), ...all.slice(-half)], elided: all.length - MAX_LINES };
+}
+
+function site(lines: readonly string[], opIndex: number, first: number, last: number, total: number): Echo {
+  const ends = first === last ? [first] : [first, last];
+  const echo: Echo = { op_index: opIndex, from_line: first + 1, lines: ends.map((i) => short(lines[i] ?? '')), total_replacements: total };
+  return last - first > 1 ? { ...echo, elided: last - first - 1 } : echo;
+}
+
+const short = (line: string): string => (line.length <= LINE_CHARS ? line : `${line.slice(0, LINE_CHARS).replace(/[\ud800-\udbff]$/, '')}…`);
+
+/** Index of the line that holds `offset`. */
+function lineAt(starts: readonly number[], offset: number): number {
+  let low = 0;
+  let high = starts.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((starts[middle] ?? 0) <= offset) low = middle + 1;
+    else high = middle;
+  }
+  return Math.max(0, low - 1);
+}

@@ -1,0 +1,92 @@
+import { join } from 'node:path';
+import { PathError, errnoOf, type OpenFolder, type Scope } from '../../confine/index.js';
+import { isDefaultExclude } from '../excludes.js';
+import { entriesOf, type EntryKind } from '../folder.js';
+import { IgnoreFile } from './gitignore.js';
+
+/** Something that a walk came by. `folder` is open only until the walk goes on. */
+export interface WalkEntry {
+  readonly folder: OpenFolder;
+  readonly name: string;
+  readonly kind: EntryKind;
+  /** Relative to the folder where the walk began, with `/`. */
+  readonly path: string;
+}
+
+export interface WalkOptions {
+  useDefaultExcludes: boolean;
+  respectGitignore: boolean;
+  /** True for a path that is left out with all that is below it. */
+  excluded: (path: string) => boolean;
+  signal: AbortSignal;
+}
+
+interface IgnoreLevel {
+  /** Path of the file's folder relative to the start of the walk; `..` steps for folders above it are not needed. */
+  readonly prefix: string;
+  readonly file: IgnoreFile;
+}
+
+const MAX_IGNORE_BYTES = 1_048_576;
+
+/** Walks everything below `start` by name, each folder before its content. Symbolic links are named and not followed. */
+export async function* walk(scope: Scope, start: OpenFolder, options: WalkOptions): AsyncGenerator<WalkEntry> {
+  yield* below(scope, start, '', [], options);
+}
+
+async function* below(
+  scope: Scope, folder: OpenFolder, prefix: string, above: readonly IgnoreLevel[], options: WalkOptions,
+): AsyncGenerator<WalkEntry> {
+  const { entries } = await entriesOf(folder, options.signal);
+  const own = options.respectGitignore && entries.some((e) => e.name === '.gitignore' && e.kind === 'file') ? await readIgnore(scope, folder) : null;
+  const levels = own === null ? above : [...above, { prefix, file: own }];
+  for (const { name, kind } of entries) {
+    options.signal.throwIfAborted();
+    const path = prefix + name;
+    if (kind === 'dir' && options.useDefaultExcludes && isDefaultExclude(name)) continue;
+    if (scope.isHidden(join(folder.path, name)) || options.excluded(path) || isIgnored(levels, path, kind === 'dir')) continue;
+    yield { folder, name, kind, path };
+    if (kind !== 'dir') continue;
+    const child = await openOrSkip(scope, folder, name);
+    if (child === null) continue;
+    try {
+      yield* below(scope, child, `${path}/`, levels, options);
+    } finally {
+      await child.close();
+    }
+  }
+}
+
+function isIgnored(levels: readonly IgnoreLevel[], path: string, isFolder: boolean): boolean {
+  for (let i = levels.length - 1; i >= 0; i--) {
+    const level = levels[i];
+    const decided = level?.file.decide(path.slice(level.prefix.length), isFolder) ?? null;
+    if (decided !== null) return decided;
+  }
+  return false;
+}
+
+/** A folder that went away or that may not be read is passed over, as a search of many folders should. */
+async function openOrSkip(scope: Scope, folder: OpenFolder, name: string): Promise<OpenFolder | null> {
+  try {
+    return await scope.openFolderIn(folder, name);
+  } catch (error) {
+    if (error instanceof PathError || errnoOf(error) !== undefined) return null;
+    throw error;
+  }
+}
+
+async function readIgnore(scope: Scope, folder: OpenFolder): Promise<IgnoreFile | null> {
+  try {
+    const file = await scope.openIn(folder, '.gitignore');
+    try {
+      const { bytesRead, buffer } = await file.handle.read(Buffer.alloc(Math.min(Number(file.stat.size), MAX_IGNORE_BYTES)), 0, undefined, 0);
+      return new IgnoreFile(buffer.toString('utf8', 0, bytesRead));
+    } finally {
+      await file.handle.close();
+    }
+  } catch (error) {
+    if (error instanceof PathError || errnoOf(error) !== undefined) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,82 @@
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Global, Module, type DynamicModule, type INestApplicationContext, type Provider, type Type } from '@nestjs/common';
+import { APP_FILTER, NestFactory } from '@nestjs/core';
+import type { MicroserviceOptions } from '@nestjs/microservices';
+import { BusErrorFilter, IiiTransport, LocalEngine, type LocalBus, type TriggerRequest } from '#libs/iii';
+import { CONFINE_SETTINGS, confineDefaults, type ConfineValues } from '../settings.js';
+
+@Global()
+@Module({})
+class TestSettingsModule {
+  static with(providers: Provider[], exported: symbol[]): DynamicModule {
+    return { module: TestSettingsModule, providers, exports: exported };
+  }
+}
+
+/** A module on a local engine of its own, below a fresh temporary root. */
+export interface TestApp {
+  readonly root: string;
+  /** Change these to change the limits of the next call. */
+  readonly values: ConfineValues;
+  readonly bus: LocalBus;
+  readonly app: INestApplicationContext;
+  call<T = never>(function_id: string, payload: unknown, options?: Partial<TriggerRequest>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** Starts `module` as the harness does. */
+export async function startApp(module: Type, extra: { providers?: Provider[]; tokens?: symbol[] } = {}): Promise<TestApp> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), 'confine-')));
+  const values: ConfineValues = { ...confineDefaults, root };
+  const engine = new LocalEngine();
+  const bus = engine.connect({ name: 'test' });
+  const settings = TestSettingsModule.with(
+    [{ provide: CONFINE_SETTINGS, useValue: { current: () => values } }, { provide: APP_FILTER, useClass: BusErrorFilter }, ...(extra.providers ?? [])],
+    [CONFINE_SETTINGS, ...(extra.tokens ?? [])],
+  );
+  @Module({ imports: [settings, module] })
+  class RootModule {}
+  const app = await NestFactory.createMicroservice<MicroserviceOptions>(RootModule, { strategy: new IiiTransport(bus), logger: false, abortOnError: false });
+  await app.init();
+  await app.listen();
+  return {
+    root,
+    values,
+    bus,
+    app,
+    call: <T>(function_id: string, payload: unknown, options: Partial<TriggerRequest> = {}) => bus.trigger<T>({ function_id, payload, ...options }),
+    close: async () => {
+      await app.close();
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The message of what a promise rejects with. */
+export async function failure(promise: Promise<unknown>): Promise<string> {
+  try {
+    await promise;
+  } catch (error) {
+    return error instanceof Error ? error.message : JSON.stringify(error);
+  }
+  throw new Error('it did not fail');
+}
+
+/** Runs `work` and tells the longest time, in ms, that the event loop stood still meanwhile. */
+export async function longestBlock(work: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let last = performance.now();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last - 5);
+    last = now;
+  }, 5);
+  try {
+    await work();
+  } finally {
+    clearInterval(timer);
+  }
+  return Math.max(longest, performance.now() - last - 5);
+}

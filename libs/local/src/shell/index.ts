@@ -1,0 +1,2 @@
+export { ShellModule } from './shell.module.js';
+export { ShellError, type ShellCode } from './errors.js';
