@@ -1,1 +1,2 @@
 export { AnthropicProvider, AnthropicProviderModule } from './anthropic/module.js';
+export { OpenAiProvider, OpenAiProviderModule } from './openai/module.js';

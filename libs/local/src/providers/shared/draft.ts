@@ -16,7 +16,7 @@ export interface Outcome {
 }
 
 interface TextSlot { kind: 'text'; text: string; sealed?: ContentBlock | null }
-interface ThinkingSlot { kind: 'thinking'; text: string; signature: string; sealed?: ContentBlock | null }
+interface ThinkingSlot { kind: 'thinking'; text: string; signature: string; opaque?: boolean; sealed?: ContentBlock | null }
 interface OpaqueSlot { kind: 'opaque'; sealed: RedactedThinkingBlock }
 /** A function call that is being streamed. */
 export interface CallSlot { kind: 'call'; readonly id: string; readonly function_id: string; raw: string; sealed?: ContentBlock | null }
@@ -94,6 +94,18 @@ export class AssistantDraft {
   /** Appends to the signature of the open thinking block. */
   sign(signature: string): void {
     if (this.open?.kind === 'thinking') this.open.signature += signature;
+  }
+
+  /**
+   * Closes the open thinking block with what its vendor needs to take it back: as its signature, or, where there is no
+   * text to show, as an opaque block.
+   */
+  async keepThinking(packed: string | undefined): Promise<void> {
+    const slot = this.open;
+    if (slot?.kind !== 'thinking') return;
+    slot.signature = packed ?? '';
+    slot.opaque = slot.text === '';
+    await this.end();
   }
 
   /** Adds thinking that only the vendor can read. */
@@ -190,6 +202,7 @@ export class AssistantDraft {
       case 'text':
         return slot.text.trim() === '' ? null : { type: 'text', text: slot.text };
       case 'thinking':
+        if (slot.signature !== '' && slot.opaque === true) return { type: 'redacted_thinking', data: slot.signature };
         if (slot.signature !== '') return { type: 'thinking', text: slot.text, signature: slot.signature };
         return slot.text.trim() === '' ? null : { type: 'thinking', text: slot.text };
       case 'opaque':

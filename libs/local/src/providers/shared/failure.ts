@@ -49,7 +49,7 @@ export function outcomeOf(error: unknown, label: string, connection: string): Ou
   const status = statusOf(told.status ?? inner.code);
   const text = told.status === undefined && body === undefined ? connectionText(error) : vendorText(body, inner, error);
   if (status === undefined && body === undefined && isSdkError(error)) {
-    return { stop_reason: 'error', error_kind: 'transient', error_message: `no connection to ${label}: ${text} (${connection})` };
+    return { stop_reason: 'error', error_kind: 'transient', error_message: `the connection to ${label} failed: ${text} (${connection})` };
   }
   if (status === undefined && body === undefined) {
     return { stop_reason: 'error', error_kind: isNetwork(error) ? 'transient' : 'permanent', error_message: `${label}: ${text}` };
