@@ -37,7 +37,6 @@ export class Attempt {
   private channel: Channel | undefined;
   private ended: AttemptOutcome | undefined;
   private timer: NodeJS.Timeout | undefined;
-  private readonly call = new AbortController();
   private lastProgress = performance.now();
   private hasFrame = false;
   private waitingForCaller = false;
@@ -66,10 +65,20 @@ export class Attempt {
       }
       return this.ended;
     } finally {
-      this.ended ??= { kind: 'aborted' };
+      this.end({ kind: 'aborted' });
       clearTimeout(this.timer);
-      channel.reader.close();
+      this.dismiss(channel);
     }
+  }
+
+  /** Closes the channel once the provider has closed its end, so that a good stream does not look cancelled; soon, if it does not. */
+  private dismiss({ reader }: Channel): void {
+    const timer = setTimeout(() => reader.close(), SETTLED_GRACE_MS);
+    timer.unref();
+    void this.returned.then(() => {
+      clearTimeout(timer);
+      reader.close();
+    });
   }
 
   /** Ends the try at once; the provider sees its channel close. */
@@ -85,7 +94,6 @@ export class Attempt {
         function_id: streamFunction(this.provider),
         payload: { writer_ref: channel.writerRef, ...this.request } satisfies ProviderStreamRequest,
         timeoutMs,
-        signal: this.call.signal,
       })
       .then(
         () => this.settle(incomplete(this.provider), SETTLED_GRACE_MS),
@@ -222,11 +230,11 @@ export class Attempt {
     this.end({ kind: 'failed', failure });
   }
 
+  /** Ends the try unless it has ended, and closes the channel: the provider sees that as a cancel. */
   private end(outcome: AttemptOutcome): void {
     if (this.ended !== undefined) return;
     this.ended = outcome;
     clearTimeout(this.timer);
-    this.call.abort();
     this.channel?.reader.close();
   }
 }

@@ -37,20 +37,21 @@ export interface RunningChat {
 }
 
 class Cancellation implements RunningChat {
-  private readonly controller = new AbortController();
+  cancelled = false;
   attempt: Attempt | undefined;
+  private controller: AbortController | undefined;
 
+  /** Made only when a pause needs it. */
   get signal(): AbortSignal {
+    this.controller ??= new AbortController();
+    if (this.cancelled) this.controller.abort();
     return this.controller.signal;
-  }
-
-  get cancelled(): boolean {
-    return this.controller.signal.aborted;
   }
 
   cancel(): void {
     if (this.cancelled) return;
-    this.controller.abort();
+    this.cancelled = true;
+    this.controller?.abort();
     this.attempt?.abort();
   }
 }

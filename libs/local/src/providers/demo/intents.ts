@@ -16,6 +16,8 @@ const URL_PATTERN = /https?:\/\/[^\s<>"'`)\]]+/;
 
 /** What a request asks for, in its order, each thing once. Empty when it asks for nothing that a function could do. */
 export function intentsOf(request: string): Intent[] {
+  const task = /\b(?:sub-?agent|delegate|spawn)\b[^:\n]*:\s*([^]+)$/i.exec(request)?.[1];
+  if (task !== undefined) return [subAgent(task)];
   const quoted: string[] = [];
   const masked = request.replace(QUOTED, (span) => `\u0001${quoted.push(span) - 1}\u0001`);
   const clauses = masked.split(BETWEEN).map((clause) => clause.replace(/\u0001(\d+)\u0001/g, (_, n: string) => quoted[Number(n)] ?? ''));
@@ -50,9 +52,11 @@ const read = (paths: readonly string[]): Intent => ({
 });
 
 function delegate(clause: string): Intent | null {
-  const task = /\b(?:sub-?agent|delegate|spawn)\b[^:]*?(?::|\bto\b)\s*(.+)$/i.exec(clause)?.[1];
-  return task === undefined ? null : one('start a sub-agent', 'harness::spawn', { task: unquote(task) }, `Delegate: ${task}`);
+  const task = /\bsub-?agent\b.*?\bto\b\s*(.+)$/i.exec(clause)?.[1];
+  return task === undefined ? null : subAgent(task);
 }
+
+const subAgent = (task: string): Intent => one('start a sub-agent', 'harness::spawn', { task: unquote(task) }, `Delegate: ${task}`);
 
 function run(clause: string): Intent | null {
   const found = /\b(?:run|execute)\b:?\s+(?:the\s+)?(?:shell\s+)?(?:command\b:?\s*)?(.+)$/i.exec(clause)?.[1];
