@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { StreamChannelRef } from '#libs/contracts';
 import { BusError, type Channel, type ChannelReader, type ChannelWriter } from '../bus.js';
 
@@ -6,6 +6,9 @@ const DEFAULT_BUFFER = 64;
 const MAX_BUFFER = 1024;
 /** An end that nobody took is dropped after this time. */
 const UNTAKEN_MS = 5 * 60_000;
+
+/** Why a writer's signal is aborted; one object, since making an error for each would cost more than the rest. */
+const READER_CLOSED = new BusError('channel_closed', 'the reader has closed its end');
 
 /** An in-process channel: values are handed over as they are, a full buffer slows the writer. */
 class MemoryChannel {
@@ -42,7 +45,7 @@ class MemoryChannel {
       next: () => this.next(),
       close: () => {
         this.buffer = [];
-        if (!this.writerClosed) this.cancelled.abort();
+        if (!this.writerClosed) this.cancelled.abort(READER_CLOSED);
         this.writerClosed = true;
         this.wakeReader?.();
         this.wakeWriter?.();
@@ -94,8 +97,8 @@ export class ChannelTable {
   private readonly slots = new Map<string, Slot>();
 
   create(bufferSize = DEFAULT_BUFFER): Channel {
-    const channel_id = `ch_${randomBytes(12).toString('hex')}`;
-    const key = randomBytes(16).toString('hex');
+    const channel_id = `ch_${randomUUID()}`;
+    const key = randomUUID();
     const channel = new MemoryChannel(Math.min(Math.max(bufferSize, 1), MAX_BUFFER), () => this.drop(channel_id));
     const sweep = setTimeout(() => this.sweep(channel_id), UNTAKEN_MS);
     sweep.unref();

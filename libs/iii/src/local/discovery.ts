@@ -1,8 +1,8 @@
 import type { JsonValue, Schema } from '#libs/contracts';
 import { BusError, type FunctionDefinition, type FunctionHandler, type RegisterTriggerInput } from '../bus.js';
 import { violation } from '../validation.js';
-import type { LocalEngine } from './engine.js';
 import { isInternal, type FunctionRecord } from './functions.js';
+import type { EngineTables } from './tables.js';
 import type { TriggerRecord } from './triggers.js';
 
 const NAMESPACE = 'default';
@@ -39,7 +39,7 @@ const bindingRow = ({ trigger, worker, parked }: TriggerRecord): { [key: string]
   ...(parked === null ? {} : { parked }),
 });
 
-function listFunctions(engine: LocalEngine, query: ListFunctions): { functions: unknown[] } {
+function listFunctions(engine: EngineTables, query: ListFunctions): { functions: unknown[] } {
   const workers = query.workers ?? (typeof query.worker === 'string' ? [query.worker] : null);
   const rows = engine.functions.all().filter(({ definition, worker }) => {
     const hidden = (definition.id.startsWith('engine::') && !definition.id.startsWith('engine::queue::')) || isInternal(definition.metadata);
@@ -52,7 +52,7 @@ function listFunctions(engine: LocalEngine, query: ListFunctions): { functions: 
   return { functions: rows.sort((a, b) => inId(a) - inId(b)).map(row) };
 }
 
-function infoOf(engine: LocalEngine, id: string): { [key: string]: unknown } | null {
+function infoOf(engine: EngineTables, id: string): { [key: string]: unknown } | null {
   const record = engine.functions.get(id);
   if (record === undefined) return null;
   const bound = engine.triggers.all().filter((t) => t.trigger.function_id === id);
@@ -64,7 +64,7 @@ function infoOf(engine: LocalEngine, id: string): { [key: string]: unknown } | n
   };
 }
 
-function infoFunctions(engine: LocalEngine, query: InfoFunctions): unknown {
+function infoFunctions(engine: EngineTables, query: InfoFunctions): unknown {
   const ids = query.function_ids ?? null;
   if ((ids === null) === (typeof query.function_id !== 'string')) {
     throw new BusError('INVALID_ARGUMENTS', 'give either function_id or function_ids');
@@ -78,7 +78,7 @@ function infoFunctions(engine: LocalEngine, query: InfoFunctions): unknown {
   return { functions: [...new Set(ids)].map((id) => infoOf(engine, id) ?? { function_id: id, error: 'not_found' }) };
 }
 
-const typeRow = (engine: LocalEngine, type: ReturnType<LocalEngine['triggers']['allTypes']>[number]): { [key: string]: unknown } => ({
+const typeRow = (engine: EngineTables, type: ReturnType<EngineTables['triggers']['allTypes']>[number]): { [key: string]: unknown } => ({
   id: type.definition.id,
   namespace: NAMESPACE,
   worker_name: type.worker.name,
@@ -89,7 +89,7 @@ const typeRow = (engine: LocalEngine, type: ReturnType<LocalEngine['triggers']['
 });
 
 /** The `engine::*` functions that a local engine has: discovery of functions, workers, trigger types and triggers. */
-export function discoveryFunctions(engine: LocalEngine): { definition: FunctionDefinition; handler: FunctionHandler }[] {
+export function discoveryFunctions(engine: EngineTables): { definition: FunctionDefinition; handler: FunctionHandler }[] {
   const define = <T>(id: string, description: string, schema: Schema, run: (query: T) => unknown): { definition: FunctionDefinition; handler: FunctionHandler } => ({
     definition: { id, description, request_format: schema },
     handler: (payload) => {

@@ -7,6 +7,7 @@ import {
 import { ChannelTable } from './channels.js';
 import { discoveryFunctions } from './discovery.js';
 import { FunctionTable } from './functions.js';
+import type { EngineTables } from './tables.js';
 import { TriggerTable } from './triggers.js';
 import { WorkerTable, defaultWorkerName, type WorkerRecord } from './workers.js';
 
@@ -25,7 +26,7 @@ export interface LocalEngineOptions {
  * An iii engine inside the process: functions, triggers, channels, discovery and actions, with no network.
  * Each worker talks to it through a `Bus` of its own, so that what a worker registered goes when it leaves.
  */
-export class LocalEngine {
+export class LocalEngine implements EngineTables {
   readonly functions = new FunctionTable();
   readonly triggers: TriggerTable;
   readonly workers = new WorkerTable();

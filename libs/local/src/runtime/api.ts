@@ -25,6 +25,8 @@ export interface EmbeddedRuntime {
   /** What happens in the turns that this process runs. */
   readonly feed: LiveFeed;
   readonly settings: SettingsSource;
+  /** Durable commits of this process so far. */
+  readonly commits: number;
   turnOwner(sessionId: string): Promise<TurnOwner>;
   /** Takes over the turn of a session whose process is gone; false when there is nothing to take. */
   adopt(sessionId: string): Promise<boolean>;

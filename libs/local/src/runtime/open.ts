@@ -81,6 +81,10 @@ class EmbeddedProcess implements EmbeddedRuntime {
     return this.parts.feed;
   }
 
+  get commits(): number {
+    return this.parts.store.writer.commits;
+  }
+
   turnOwner(sessionId: string): Promise<TurnOwner> {
     return this.parts.store.queue.ownerOf(sessionId);
   }

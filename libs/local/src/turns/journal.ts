@@ -1,7 +1,5 @@
 import { HarnessError } from '#libs/contracts';
-import {
-  isLive, type CommitResult, type Journal, type ParkedMessage, type RememberedSend, type TurnRecord, type Write,
-} from '#libs/turn';
+import type { CommitResult, Journal, ParkedMessage, RememberedSend, TurnRecord, Write } from '#libs/turn';
 import type { SessionRepository } from '../sessions/repository.js';
 import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
 import type { CommitNotes, StoreCommits } from './commits.js';
@@ -13,6 +11,7 @@ type SaveRecord = Extract<Write, { kind: 'save-record' }>;
 /** The journal of the embedded runtime: one commit is one SQLite transaction, shared with others of the same moment. */
 export class SqliteJournal implements Journal {
   private readonly selectTurn: SqliteStatement;
+  private readonly selectHead: SqliteStatement;
   private readonly insertTurn: SqliteStatement;
   private readonly updateTurn: SqliteStatement;
   private readonly updateJob: SqliteStatement;
@@ -29,6 +28,7 @@ export class SqliteJournal implements Journal {
     private readonly queue: SqliteStepQueue,
   ) {
     this.selectTurn = db.prepare('SELECT * FROM turns WHERE session_id = ?');
+    this.selectHead = db.prepare('SELECT turn_id, version, status, job_step, not_before, owner FROM turns WHERE session_id = ?');
     this.insertTurn = db.prepare(
       `INSERT INTO turns (turn_id, version, claims, status, record, expires_at, job_step, not_before, owner, session_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
@@ -77,19 +77,24 @@ export class SqliteJournal implements Journal {
     return this.selectTurn.get(sessionId) as TurnRow | undefined;
   }
 
+  /** A turn's row without its record. */
+  private head(sessionId: string): Omit<TurnRow, 'record'> | undefined {
+    return this.selectHead.get(sessionId) as Omit<TurnRow, 'record'> | undefined;
+  }
+
   /** Checks what a write demands of the stored state, before anything is written. */
   private holds(write: Write, now: number): boolean {
     switch (write.kind) {
       case 'save-record': {
-        const row = this.turn(write.record.session_id);
+        const row = this.head(write.record.session_id);
         if ((row?.version ?? null) !== write.expectedVersion) return false;
         return write.requireNoneParked !== true || this.selectParked.get(write.record.session_id) === undefined;
       }
       case 'check-record':
-        return this.turn(write.session_id)?.version === write.version;
+        return this.head(write.session_id)?.version === write.version;
       case 'park-message': {
-        const row = this.turn(write.session_id);
-        return row !== undefined && row.turn_id === write.turn_id && isLive(recordOf(row));
+        const row = this.head(write.session_id);
+        return row !== undefined && row.turn_id === write.turn_id && row.status === 'running';
       }
       case 'remember-key':
         return this.selectKey.get(write.key, now) === undefined;
@@ -155,7 +160,7 @@ export class SqliteJournal implements Journal {
   /** Saves the record and, in the same row, what the commit says of its queued step. */
   private save(write: SaveRecord, all: readonly Write[]): void {
     const { record } = write;
-    const before = this.turn(record.session_id);
+    const before = this.head(record.session_id);
     let job: [number | null, number, string | null] = [before?.job_step ?? null, before?.not_before ?? 0, before?.owner ?? null];
     for (const other of all) {
       if (other.kind === 'enqueue-step' && other.payload.session_id === record.session_id) job = [other.payload.step, other.notBefore ?? 0, this.queue.owner];

@@ -35,5 +35,14 @@ export const NEVER_FOR_A_MODEL: readonly string[] = [
 ];
 
 /** The rows that are in force when the operator lifts some. */
-export const neverGlobs = (lifted: readonly string[]): Glob[] =>
-  NEVER_FOR_A_MODEL.filter((row) => !lifted.includes(row)).map(compileGlob);
+export function neverGlobs(lifted: readonly string[]): readonly Glob[] {
+  const key = lifted.join('\n');
+  let globs = compiled.get(key);
+  if (globs === undefined) {
+    globs = NEVER_FOR_A_MODEL.filter((row) => !lifted.includes(row)).map(compileGlob);
+    compiled.set(key, globs);
+  }
+  return globs;
+}
+
+const compiled = new Map<string, readonly Glob[]>();
