@@ -1,0 +1,56 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseDocument } from 'yaml';
+import type { Cli } from '../cli/cli.js';
+import { failureOf } from '../cli/failure.js';
+import { plural } from '../render/format.js';
+import { readCatalog } from '../turn/choose-model.js';
+import { listSessions } from '../turn/session.js';
+import { type Check, fail, ok, warn } from './check.js';
+import { existing } from './machine.js';
+
+/** Are the configuration files YAML? What is in them is checked when the data folder is opened. */
+export async function checkConfig(dataDir: string): Promise<Check> {
+  const folder = join(dataDir, 'config');
+  let names: string[];
+  try {
+    names = (await readdir(folder)).filter((name) => /\.ya?ml$/.test(name)).sort();
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return ok('config', 'none, the defaults apply');
+    return fail('config', `${folder} cannot be read: ${code ?? 'unknown error'}`, 'Change its permissions.');
+  }
+  const faults: string[] = [];
+  for (const name of names) {
+    const [error] = parseDocument(await readFile(join(folder, name), 'utf8')).errors;
+    if (error !== undefined) faults.push(`${name}: ${error.message.split('\n')[0] ?? ''}`);
+  }
+  if (faults.length > 0) return fail('config', faults.join('; '), `Correct the files in ${folder}.`);
+  return ok('config', names.length === 0 ? 'none, the defaults apply' : names.join(', '));
+}
+
+/** Does the data folder open, and does everything in it register? Not tried before its first use. */
+export async function checkStore(cli: Cli, dataDir: string): Promise<Check> {
+  if ((await existing(dataDir)) !== dataDir) return ok('store', 'nothing is stored yet');
+  const said: string[] = [];
+  try {
+    return await cli.withRuntime(
+      'reader',
+      async (runtime) => {
+        const [{ providers, models }, working] = await Promise.all([readCatalog(runtime), listSessions(runtime, { status: 'working' }, 1000)]);
+        const owners = await Promise.all(working.map((meta) => runtime.turnOwner(meta.session_id)));
+        const left = owners.filter((owner) => owner === 'gone').length;
+        const detail = `opens; ${plural(providers.length, 'provider')}, ${plural(models.length, 'model')}, ${plural(working.length, 'session')} at work`;
+        if (left > 0) return warn('store', `${detail}; ${plural(left, 'turn')} left behind by a process that is gone`, `\`${cli.name} serve\` goes on with them.`);
+        if (said.length > 0) return warn('store', `${detail}; ${said[0] ?? ''}`, 'See `--debug` for more.');
+        return ok('store', detail);
+      },
+      (level, message) => {
+        if (level === 'error' || level === 'warn') said.push(message);
+      },
+    );
+  } catch (error) {
+    const failure = failureOf(error, cli.io.env);
+    return fail('store', failure?.message ?? 'unknown', failure?.hint ?? 'Run it again with --debug.');
+  }
+}

@@ -1,0 +1,91 @@
+import type { EmbeddedRuntime, OpenRuntimeOptions, RuntimeRole } from '#libs/local';
+import { dataDir } from '../input/data-dir.js';
+import type { InputStream } from '../input/message.js';
+import { Output, type OutputStream } from '../render/output.js';
+import { Screen } from '../render/screen.js';
+import { sanitizeLine } from '../render/sanitize.js';
+import { canMoveCursor, type Style, styleOf, wantsColor } from '../render/style.js';
+import { CliError, EXIT, type ExitCode } from './exit.js';
+
+export type Signal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
+
+/** What the CLI has of the world; a test gives its own. */
+export interface CliIo {
+  stdin: InputStream;
+  stdout: OutputStream;
+  stderr: OutputStream;
+  env: NodeJS.ProcessEnv;
+  signals: { on(signal: Signal, handler: () => void): unknown; off(signal: Signal, handler: () => void): unknown };
+  openRuntime(options: OpenRuntimeOptions): Promise<EmbeddedRuntime>;
+  /** Ends the process at once. */
+  exit(code: number): void;
+  /** Milliseconds since the epoch. */
+  now(): number;
+}
+
+/** Options that every command takes. */
+export interface GlobalOptions {
+  dataDir?: string;
+  url?: string;
+  debug?: boolean;
+}
+
+/** One run of the CLI: its streams, its global options and its exit code. */
+export class Cli {
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** Styles for standard output, and for standard error. */
+  readonly out: Style;
+  readonly err: Style;
+  readonly screen: Screen;
+  global: GlobalOptions = {};
+  exitCode: ExitCode = EXIT.ok;
+  /** How long the runtime may take to close, in ms; the runtime's own default when absent. */
+  graceMs: number | undefined;
+
+  constructor(readonly io: CliIo, readonly name: string) {
+    this.stdout = new Output(io.stdout);
+    this.stderr = new Output(io.stderr);
+    this.out = styleOf(wantsColor(io.stdout, io.env));
+    this.err = styleOf(wantsColor(io.stderr, io.env));
+    this.screen = new Screen(this.stdout, this.stderr, this.err, canMoveCursor(io.stderr, io.env), io.now);
+  }
+
+  /** Writes lines to standard output. */
+  print(...lines: string[]): void {
+    for (const line of lines) this.stdout.write(`${line}\n`);
+  }
+
+  /** Path and origin of the data folder. */
+  dataDir(): ReturnType<typeof dataDir> {
+    return dataDir(this.global.dataDir, this.io.env);
+  }
+
+  /** Opens the data folder, gives the runtime to `use` and closes it on every path. */
+  async withRuntime<T>(role: RuntimeRole, use: (runtime: EmbeddedRuntime) => Promise<T>, log: OpenRuntimeOptions['log'] = this.log): Promise<T> {
+    const { url } = this.global;
+    if (url !== undefined) {
+      throw new CliError(EXIT.unreachable, 'cli/url_unsupported', `${sanitizeLine(url)} is not reachable: this version works on a data folder only, not over a URL`, 'Leave --url out, and name the data folder with --data-dir.');
+    }
+    const runtime = await this.io.openRuntime({ dataDir: this.dataDir().path, role, log });
+    try {
+      return await use(runtime);
+    } finally {
+      await runtime.close(this.graceMs);
+    }
+  }
+
+  /** Background trouble goes to standard error: warnings and errors always, the rest with --debug. */
+  readonly log: NonNullable<OpenRuntimeOptions['log']> = (level, message, context) => {
+    if (this.global.debug !== true && (level === 'debug' || level === 'info')) return;
+    const details = Object.entries(context).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+    const text = sanitizeLine([`${level}:`, message, ...details].join(' '));
+    this.screen.note(level === 'error' ? this.err.red(text) : level === 'warn' ? this.err.yellow(text) : this.err.dim(text));
+  };
+
+  /** Resolves when all output is written, or its reader is gone. */
+  async flushed(): Promise<void> {
+    this.screen.close();
+    await Promise.all([this.stdout.flushed(), this.stderr.flushed()]);
+  }
+}

@@ -1,0 +1,25 @@
+import type { CliIo } from './cli.js';
+
+/** The real process as the CLI sees it. Errors that nobody caught end it with a message and no stack trace, unless --debug is given. */
+export function processIo(): CliIo {
+  const onFatal = (error: unknown): void => {
+    void import('./fatal.js').then(({ fatalText }) => {
+      process.stderr.write(fatalText(error, process.env, process.argv.includes('--debug')), () => process.exit(1));
+    });
+  };
+  process.on('uncaughtException', onFatal);
+  process.on('unhandledRejection', onFatal);
+  return {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    signals: process,
+    openRuntime: async (options) => {
+      const { openRuntime } = await import('#libs/local');
+      return await openRuntime(options);
+    },
+    exit: (code) => process.exit(code),
+    now: Date.now,
+  };
+}

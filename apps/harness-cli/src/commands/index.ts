@@ -1,0 +1,25 @@
+import type { CommandClass } from '../cli/command.js';
+import { CompletionCommand } from './completion.command.js';
+import { DoctorCommand } from './doctor.command.js';
+import { FunctionsCommand } from './functions.command.js';
+import { ModelsCommand } from './models.command.js';
+import { SendCommand } from './send.command.js';
+import { ServeCommand } from './serve.command.js';
+import { SessionsCommand } from './sessions.command.js';
+import { ShowCommand } from './show.command.js';
+import { StatusCommand } from './status.command.js';
+import { StopCommand } from './stop.command.js';
+
+/** All commands, in the order of the help text. */
+export const COMMANDS: readonly CommandClass[] = [
+  SendCommand,
+  StatusCommand,
+  StopCommand,
+  SessionsCommand,
+  ShowCommand,
+  FunctionsCommand,
+  ModelsCommand,
+  ServeCommand,
+  DoctorCommand,
+  CompletionCommand,
+];

@@ -1,0 +1,58 @@
+import { HarnessCommand } from '../cli/command.js';
+import { Command, Help } from '../cli/decorators.js';
+import { EXIT, type ExitCode } from '../cli/exit.js';
+import { sanitizeLine } from '../render/sanitize.js';
+import { Interrupts } from '../turn/interrupts.js';
+
+/** How long running steps may take to end after the first signal, in ms. */
+const GRACE_MS = 10_000;
+/** How long closing may take after the second, in ms. */
+const HURRY_MS = 2_000;
+
+/** `serve`: the worker in the foreground. */
+@Command({ name: 'serve', description: 'Run the worker in the foreground: every turn of the data folder' })
+export class ServeCommand extends HarnessCommand {
+  @Help('after')
+  examples(): string {
+    return `
+Goes on with what other processes have left behind, and takes what \`send --no-wait\` stores. Logs go to standard error, as JSON
+unless that is a terminal. SIGTERM or Ctrl-C: takes no new step, gives running ones ${GRACE_MS / 1000} s, hands the rest back and exits with 0; a second
+one does not wait, a third leaves at once.
+
+Example:
+  harness-cli serve --data-dir ./data`;
+  }
+
+  protected async execute(): Promise<ExitCode> {
+    const { cli } = this;
+    const { workerLog } = await import('../serve/worker-log.js');
+    const log = workerLog(cli.stderr, cli.err, cli.io.env, cli.global.debug === true);
+    let signalled: (signal: string) => void = () => undefined;
+    const first = new Promise<string>((resolve) => {
+      signalled = resolve;
+    });
+    let hurry: () => void = () => undefined;
+    const interrupts = new Interrupts(cli.io.signals, (signal, times) => {
+      if (times === 1) signalled(signal);
+      else if (times === 2) hurry();
+      if (times > 1) setTimeout(() => cli.io.exit(EXIT.failed), times > 2 ? 0 : HURRY_MS).unref();
+    });
+    try {
+      return await cli.withRuntime('worker', async (runtime) => {
+        log('info', 'ready', { data_dir: runtime.dataDir, pid: process.pid });
+        cli.print(`${cli.name} is ready: data folder ${sanitizeLine(runtime.dataDir)}, process ${process.pid}`);
+        const signal = await first;
+        log('info', 'draining', { signal, grace_ms: GRACE_MS });
+        hurry = () => {
+          log('warn', 'not waiting for running steps', {});
+          void runtime.close(0);
+        };
+        await runtime.close(GRACE_MS);
+        log('info', 'stopped', {});
+        return EXIT.ok;
+      }, log);
+    } finally {
+      interrupts.close();
+    }
+  }
+}

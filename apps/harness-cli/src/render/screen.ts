@@ -1,0 +1,134 @@
+import { duration, fit } from './format.js';
+import type { Output } from './output.js';
+import type { Style } from './style.js';
+
+const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+const FRAME_MS = 90;
+/** A wait that is shorter than this shows no spinner. */
+const QUIET_MS = 250;
+
+/**
+ * The answer goes to standard output, everything else to standard error. Where both are the same terminal this keeps them from
+ * running into each other, and takes the spinner away before anything is written.
+ */
+export class Screen {
+  private readonly shared: boolean;
+  private answerOpen = false;
+  private midLine = false;
+  private notesOpen = false;
+  private answered = false;
+  private blank = true;
+  private label: string | null = null;
+  private since = 0;
+  private frame = 0;
+  private drawn = false;
+  private timer: NodeJS.Timeout | null = null;
+
+  constructor(
+    private readonly stdout: Output,
+    private readonly stderr: Output,
+    private readonly style: Style,
+    private readonly animate: boolean,
+    private readonly now: () => number,
+  ) {
+    this.shared = stdout.stream.isTTY === true && stderr.stream.isTTY === true;
+  }
+
+  /** Columns that a note may take. */
+  get columns(): number {
+    return this.stderr.stream.isTTY === true ? this.stderr.columns : Number.POSITIVE_INFINITY;
+  }
+
+  /** A piece of the answer. */
+  answer(text: string): void {
+    if (text === '') return;
+    this.clear();
+    this.closeNotes();
+    if (!this.answerOpen && this.answered && !this.shared) this.stdout.write('\n');
+    this.stdout.write(text);
+    this.answered = true;
+    this.answerOpen = true;
+    this.blank = false;
+    this.midLine = !text.endsWith('\n');
+  }
+
+  /** Ends a passage of the answer: what follows begins on a new line. */
+  closeAnswer(): void {
+    if (!this.answerOpen) return;
+    if (this.midLine) this.stdout.write('\n');
+    this.answerOpen = false;
+    this.midLine = false;
+  }
+
+  /** A piece of a note that goes on, on the same line. */
+  noteInline(text: string): void {
+    if (text === '') return;
+    this.clear();
+    this.closeAnswer();
+    this.stderr.write(text);
+    this.notesOpen = true;
+    this.blank = false;
+  }
+
+  /** A note on lines of its own. */
+  note(...lines: string[]): void {
+    this.clear();
+    this.closeAnswer();
+    this.closeNotes();
+    for (const line of lines) this.stderr.write(`${line}\n`);
+    this.blank = lines.at(-1) === '';
+  }
+
+  /** An empty line between two passages, unless there is one. */
+  gap(): void {
+    this.clear();
+    this.closeAnswer();
+    this.closeNotes();
+    if (!this.blank) this.stderr.write('\n');
+    this.blank = true;
+  }
+
+  /** Shows that something is waited for, with the time that it takes; null takes it away. */
+  waiting(label: string | null): void {
+    if (label === this.label) return;
+    this.clear();
+    this.since = this.now();
+    this.label = label;
+    if (!this.animate) return;
+    if (label === null) this.stopTimer();
+    else this.timer ??= setInterval(() => this.draw(), FRAME_MS).unref();
+  }
+
+  /** Takes the spinner away and ends the open line. */
+  close(): void {
+    this.waiting(null);
+    this.stopTimer();
+    this.closeAnswer();
+    this.closeNotes();
+  }
+
+  private closeNotes(): void {
+    if (this.notesOpen) this.stderr.write('\n');
+    this.notesOpen = false;
+  }
+
+  private stopTimer(): void {
+    if (this.timer !== null) clearInterval(this.timer);
+    this.timer = null;
+  }
+
+  private draw(): void {
+    const waited = this.now() - this.since;
+    const midLine = this.notesOpen || (this.shared && this.midLine);
+    if (this.label === null || waited < QUIET_MS || midLine) return;
+    this.frame = (this.frame + 1) % FRAMES.length;
+    const text = fit(`${this.label} ${duration(Math.floor(waited / 100) * 100)}`, this.stderr.columns - 3);
+    this.stderr.write(`\r\u001b[K${this.style.cyan(FRAMES[this.frame] ?? '')} ${this.style.dim(text)}`);
+    this.drawn = true;
+  }
+
+  private clear(): void {
+    if (this.drawn) this.stderr.write('\r\u001b[K');
+    this.drawn = false;
+  }
+}
