@@ -25,9 +25,8 @@ export interface QueueOptions {
 export class SqliteStepQueue implements StepQueue {
   private handler: StepHandler | undefined;
   private scope: 'all' | 'own' = 'own';
-  private readonly ready: TurnStepPayload[] = [];
-  /** Sessions with a step that waits, or runs (then with the promise of its end). */
-  private readonly waiting = new Set<string>();
+  /** The step that waits in each session, in order of arrival; and the sessions whose step runs. */
+  private readonly ready = new Map<string, TurnStepPayload>();
   private readonly running = new Map<string, Promise<void>>();
   private readonly timers = new Set<NodeJS.Timeout>();
   private readonly failures = new Map<string, number>();
@@ -73,10 +72,8 @@ export class SqliteStepQueue implements StepQueue {
   handOver(payload: TurnStepPayload, notBefore = 0): void {
     if (this.owner === null) return;
     const delay = notBefore - Date.now();
-    if (delay > 0) return this.later(delay, () => this.handOver(payload));
-    if (this.waiting.has(payload.session_id)) return;
-    this.waiting.add(payload.session_id);
-    this.ready.push(payload);
+    if (delay > 0) return this.later(delay, payload);
+    this.ready.set(payload.session_id, payload); // the newest commit of a session is the one that counts
     this.pump();
   }
 
@@ -119,19 +116,23 @@ export class SqliteStepQueue implements StepQueue {
 
   /** Steps that run or wait in this process. */
   get load(): { running: number; waiting: number } {
-    return { running: this.running.size, waiting: this.ready.length };
+    return { running: this.running.size, waiting: this.ready.size };
   }
 
   private pump(): void {
     while (!this.stopping && this.running.size < this.options.concurrency()) {
-      const index = this.ready.findIndex((payload) => !this.running.has(payload.session_id));
-      if (index < 0) break;
-      const [payload] = this.ready.splice(index, 1);
+      const payload = this.nextReady();
       if (payload === undefined) break;
-      this.waiting.delete(payload.session_id);
+      this.ready.delete(payload.session_id);
       this.running.set(payload.session_id, this.run(payload));
     }
     this.beat();
+  }
+
+  /** The first step that waits and whose session is free. */
+  private nextReady(): TurnStepPayload | undefined {
+    for (const payload of this.ready.values()) if (!this.running.has(payload.session_id)) return payload;
+    return undefined;
   }
 
   private async run(payload: TurnStepPayload): Promise<void> {
@@ -152,13 +153,16 @@ export class SqliteStepQueue implements StepQueue {
     this.failures.set(payload.session_id, count);
     const delay = Math.min(RETRY_MS * 2 ** (count - 1), RETRY_CAP_MS);
     this.options.report('a step could not be stored and is tried again', { ...payload, error: String(error), delay_ms: delay });
-    this.later(delay, () => this.handOver(payload));
+    this.later(delay, payload);
   }
 
-  private later(delayMs: number, run: () => void): void {
+  /** Hands a step over after a pause, unless its turn has gone on or ended meanwhile. */
+  private later(delayMs: number, payload: TurnStepPayload): void {
     const timer = setTimeout(() => {
       this.timers.delete(timer);
-      if (!this.stopping) run();
+      const row = this.selectTurn.get(payload.session_id) as TurnRow | undefined;
+      const due = row?.turn_id === payload.turn_id && row.job_step === payload.step && row.owner === this.processes.owner;
+      if (due && !this.stopping) this.handOver(payload);
     }, delayMs);
     this.timers.add(timer);
   }
