@@ -29,6 +29,7 @@ export const ended = (status: 'completed' | 'failed' | 'cancelled', more: Partia
 /** A runtime whose functions and events a test scripts. */
 export class FakeRuntime implements EmbeddedRuntime {
   readonly dataDir = '/data';
+  readonly commits = 0;
   readonly feed = new LiveFeed();
   settings = { current: () => ({ ...defaultSettings }) };
   readonly calls: { function_id: string; payload: unknown }[] = [];

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { CompletionCommand } from '../commands/completion.command.js';
 import { COMMANDS } from '../commands/index.js';
 import { Cli, type CliIo } from './cli.js';
-import { EXIT, type ExitCode, usageError } from './exit.js';
+import { CliError, EXIT, type ExitCode, usageError } from './exit.js';
 
 /** Runs the CLI once and gives its exit code. Everything that fails is reported here, and only here. */
 export async function runCli(argv: readonly string[], io: CliIo, name = 'harness-cli'): Promise<ExitCode> {
@@ -12,7 +12,9 @@ export async function runCli(argv: readonly string[], io: CliIo, name = 'harness
   try {
     await dispatch(argv, own, cli);
     await cli.flushed();
-    if (cli.stdout.failure !== null) throw cli.stdout.failure;
+    if (cli.stdout.failure !== null) {
+      throw new CliError(EXIT.unreachable, 'cli/output', `standard output cannot be written: ${cli.stdout.failure.message}`, 'What was answered is stored: `harness-cli show` prints it again.');
+    }
   } catch (error) {
     const { report } = await import('./report.js');
     cli.exitCode = report(error, cli, own.includes('--json'));

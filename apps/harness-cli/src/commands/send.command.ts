@@ -102,13 +102,12 @@ export class SendCommand extends HarnessCommand {
     const live = new LiveTurn(this.cli, view);
     try {
       if (view instanceof TextTurnView) view.opening();
-      const code = await this.cli.withRuntime(input.wait ? 'client' : 'reader', async (runtime) => {
+      return await this.cli.withRuntime(input.wait ? 'client' : 'reader', async (runtime) => {
         const prepared = await prepare(runtime, input, message, system);
         return await (input.wait ? live.run(runtime, prepared) : live.leaveToWorker(runtime, prepared, input.json));
       });
-      if (view instanceof JsonTurnView) await view.drained();
-      return code;
     } finally {
+      if (view instanceof JsonTurnView) await view.drained();
       live.close();
     }
   }

@@ -48,7 +48,7 @@ export class Screen {
     this.stdout.write(text);
     this.answered = true;
     this.answerOpen = true;
-    this.blank = false;
+    if (this.shared) this.blank = false;
     this.midLine = !text.endsWith('\n');
   }
 

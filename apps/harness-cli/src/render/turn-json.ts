@@ -5,7 +5,7 @@ import type { AcceptedTurn, TurnView } from './turn-view.js';
 
 type Delta = Extract<FeedEvent, { type: 'text_delta' | 'thinking_delta' }>;
 const isDelta = (event: unknown): event is Delta => {
-  const type = (event as FeedEvent).type;
+  const type = (event as FeedEvent | undefined)?.type;
   return type === 'text_delta' || type === 'thinking_delta';
 };
 
