@@ -29,7 +29,7 @@ export class TriggerBindings<TConfig> implements TriggerTypeHandler {
   registerTrigger(trigger: TriggerRegistration): void {
     const config = trigger.config ?? {};
     const wrong = violation(this.definition.trigger_request_format ?? (true satisfies Schema), config);
-    if (wrong !== null) throw new HarnessError('harness/invalid_request', `config of ${this.definition.id}: ${wrong}`);
+    if (wrong !== null) throw new HarnessError(`${this.definition.id.split('::')[0] ?? 'harness'}/invalid_request`, `config of ${this.definition.id}: ${wrong}`);
     this.byId.set(trigger.id, { registration: trigger, config: config as TConfig });
     this.changed();
   }
@@ -50,5 +50,14 @@ export class TriggerBindings<TConfig> implements TriggerTypeHandler {
       if (!distinct.has(key)) distinct.set(key, binding);
     }
     return [...distinct.values()];
+  }
+
+  /** Calls the bound functions whose configuration matches; rejects when one of them failed, after all were called. */
+  async call(bus: Bus, payload: unknown, matches: (config: TConfig) => boolean): Promise<void> {
+    const calls = this.list()
+      .filter(({ config }) => matches(config))
+      .map(({ registration: { function_id, metadata } }) => bus.trigger({ function_id, payload, ...(metadata === undefined ? {} : { metadata }) }));
+    const failed = (await Promise.allSettled(calls)).find((outcome) => outcome.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
   }
 }

@@ -3,6 +3,8 @@ import type { Entry, SessionEvent } from '#libs/contracts';
 /** What one commit did to a session's entries, for caches. */
 export interface EntryChange {
   session_id: string;
+  /** Names the stored session; a later one of the same id has another. */
+  sid: number;
   /** Revision of the session before and after. */
   from: number;
   to: number;

@@ -32,7 +32,7 @@ export class SessionRepository {
     this.selectEntry = db.prepare('SELECT * FROM entries WHERE sid = ? AND entry_id = ?');
     this.insertEntry = db.prepare(
       `INSERT INTO entries (sid, seq, entry_id, parent_id, role, custom_type, revision, timestamp, origin, body)
-       VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?)`,
+       VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?)`,
     );
     this.updateBody = db.prepare('UPDATE entries SET body = ?, origin = ?, revision = ?, role = ? WHERE sid = ? AND seq = ?');
     this.advance = db.prepare(
@@ -66,15 +66,14 @@ export class SessionRepository {
 
   /** Creates the session when it is not there; says whether it did. */
   ensure(
-    init: { session_id: string; title?: string; description?: string; metadata?: JsonObject; forked_from?: { session_id: string; entry_id: string } },
+    init: { session_id: string; title?: string; description?: string; metadata?: JsonObject; forked_from?: string },
     now: number,
     log: ChangeLog,
   ): { row: SessionRow; created: boolean } {
     const found = this.row(init.session_id);
     if (found !== undefined) return { row: found, created: false };
-    const forked = init.forked_from === undefined ? null : JSON.stringify(init.forked_from);
     const metadata = init.metadata === undefined ? null : JSON.stringify(init.metadata);
-    const row = this.insertSession.get(init.session_id, init.title ?? '', init.description ?? '', metadata, forked, now, now) as SessionRow;
+    const row = this.insertSession.get(init.session_id, init.title ?? '', init.description ?? '', metadata, init.forked_from ?? null, now, now) as SessionRow;
     log.events.push({
       type: 'session::created',
       payload: {
@@ -98,7 +97,7 @@ export class SessionRepository {
     const inLine = parent === session.leaf;
     this.advance.run(row.entry_id, row.seq, inLine ? session.branched : 1, row.role === null ? 0 : 1, entry.timestamp, session.sid);
     const stored = entryOf(row);
-    log.entries.push({ session_id: sessionId, from: session.rev, to: session.rev + 1, entry: stored, how: inLine ? 'appended' : 'other' });
+    log.entries.push({ session_id: sessionId, sid: session.sid, from: session.rev, to: session.rev + 1, entry: stored, how: inLine ? 'appended' : 'other' });
     log.events.push({
       type: 'session::message-added',
       payload: {
@@ -126,7 +125,7 @@ export class SessionRepository {
     };
     this.updateBody.run(row.body, row.origin, row.revision, row.role, session.sid, row.seq);
     this.touch.run(now, session.sid);
-    log.entries.push({ session_id: session.session_id, from: session.rev, to: session.rev + 1, entry: entryOf(row), how: 'replaced' });
+    log.entries.push({ session_id: session.session_id, sid: session.sid, from: session.rev, to: session.rev + 1, entry: entryOf(row), how: 'replaced' });
     log.events.push({
       type: 'session::message-updated',
       payload: {
@@ -162,7 +161,7 @@ export class SessionRepository {
       parent_id: parent,
       role: isMessage ? entry.message.role : null,
       custom_type: isMessage ? null : entry.custom.custom_type,
-      revision: 1,
+      revision: 0,
       timestamp: entry.timestamp,
       origin: entry.origin === undefined ? null : JSON.stringify(entry.origin),
       body: JSON.stringify(isMessage ? entry.message : entry.custom.data),

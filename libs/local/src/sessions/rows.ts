@@ -1,5 +1,6 @@
 import type { AgentMessage, Entry, JsonObject, JsonValue, SessionMeta, SessionStatus } from '#libs/contracts';
 
+/** A row of `sessions`. */
 export interface SessionRow {
   sid: number;
   session_id: string;
@@ -20,6 +21,7 @@ export interface SessionRow {
   updated_at: number;
 }
 
+/** A row of `entries`; those of one path are in order of `seq`, since a parent is always older. */
 export interface EntryRow {
   seq: number;
   entry_id: string;
@@ -37,7 +39,6 @@ const parsed = <T>(text: string | null): T | undefined => (text === null ? undef
 /** The public form of a session row. */
 export function metaOf(row: SessionRow): SessionMeta {
   const metadata = parsed<JsonObject>(row.metadata);
-  const forked_from = parsed<{ session_id: string; entry_id: string }>(row.forked_from);
   return {
     session_id: row.session_id,
     title: row.title,
@@ -48,7 +49,7 @@ export function metaOf(row: SessionRow): SessionMeta {
     message_count: row.message_count,
     created_at: row.created_at,
     updated_at: row.updated_at,
-    ...(forked_from === undefined ? {} : { forked_from }),
+    ...(row.forked_from === null ? {} : { forked_from: row.forked_from }),
     ...(row.draft === null ? {} : { draft: row.draft }),
   };
 }

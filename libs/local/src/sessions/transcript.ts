@@ -3,9 +3,10 @@ import type { Transcript } from '#libs/turn';
 import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
 import type { EntryChange } from './changes.js';
 import type { SessionRepository } from './repository.js';
+import { ACTIVE_PATH } from './path.js';
 import { entryOf, type EntryRow } from './rows.js';
 
-interface Cached { rev: number; entries: Entry[]; indexById: Map<string, number> }
+interface Cached { sid: number; rev: number; entries: Entry[]; indexById: Map<string, number> }
 
 /** Sessions whose window is kept in memory, and entries of all of them. */
 const MAX_SESSIONS = 256;
@@ -28,14 +29,7 @@ export class SqliteTranscript implements Transcript {
   ) {
     this.selectRev = db.prepare('SELECT sid, rev, branched FROM sessions WHERE session_id = ?');
     this.selectLine = db.prepare('SELECT * FROM entries WHERE sid = ? ORDER BY seq');
-    this.selectPath = db.prepare(
-      `WITH RECURSIVE path (seq, entry_id, parent_id, depth) AS (
-         SELECT e.seq, e.entry_id, e.parent_id, 0 FROM entries e JOIN sessions s ON s.sid = e.sid AND e.entry_id = s.leaf WHERE s.sid = ?1
-         UNION ALL
-         SELECT e.seq, e.entry_id, e.parent_id, path.depth + 1 FROM entries e JOIN path ON e.sid = ?1 AND e.entry_id = path.parent_id
-       )
-       SELECT entries.* FROM path JOIN entries ON entries.sid = ?1 AND entries.seq = path.seq ORDER BY path.depth DESC`,
-    );
+    this.selectPath = db.prepare(`${ACTIVE_PATH} SELECT entries.* FROM path JOIN entries ON entries.sid = @sid AND entries.seq = path.seq ORDER BY entries.seq`);
   }
 
   window(sessionId: string): Promise<readonly Entry[]> {
@@ -54,7 +48,7 @@ export class SqliteTranscript implements Transcript {
     for (const change of changes) {
       const cached = this.cache.get(change.session_id);
       if (cached === undefined) continue;
-      if (cached.rev !== change.from || !place(cached, change)) this.forget(change.session_id);
+      if (cached.sid !== change.sid || cached.rev !== change.from || !place(cached, change)) this.forget(change.session_id);
       else {
         cached.rev = change.to;
         if (change.how === 'appended') this.cachedEntries += 1;
@@ -73,8 +67,8 @@ export class SqliteTranscript implements Transcript {
   private fresh(sessionId: string): Cached | undefined {
     const cached = this.cache.get(sessionId);
     if (cached === undefined) return undefined;
-    const row = this.selectRev.get(sessionId) as { rev: number } | undefined;
-    if (row?.rev === cached.rev) return cached;
+    const row = this.selectRev.get(sessionId) as { sid: number; rev: number } | undefined;
+    if (row?.rev === cached.rev && row.sid === cached.sid) return cached;
     this.forget(sessionId);
     return undefined;
   }
@@ -88,8 +82,9 @@ export class SqliteTranscript implements Transcript {
     }
     const row = this.selectRev.get(sessionId) as { sid: number; rev: number; branched: number } | undefined;
     if (row === undefined) return [];
-    const entries = ((row.branched === 1 ? this.selectPath : this.selectLine).all(row.sid) as EntryRow[]).map(entryOf);
-    this.cache.set(sessionId, { rev: row.rev, entries, indexById: new Map(entries.map((entry, index) => [entry.id, index])) });
+    const rows = row.branched === 1 ? this.selectPath.all({ sid: row.sid }) : this.selectLine.all(row.sid);
+    const entries = (rows as EntryRow[]).map(entryOf);
+    this.cache.set(sessionId, { sid: row.sid, rev: row.rev, entries, indexById: new Map(entries.map((entry, index) => [entry.id, index])) });
     this.cachedEntries += entries.length;
     this.evict();
     return entries;

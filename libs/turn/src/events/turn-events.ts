@@ -31,14 +31,9 @@ export class TurnEvents {
   /** Calls the functions that are bound to the event; rejects when one of them failed, after all were called. */
   async deliver(event: TurnEvent): Promise<void> {
     const { session_id, parent } = event.payload;
-    const bound = (this.bindings.get(event.type)?.list() ?? []).filter(({ config }) => {
+    await this.bindings.get(event.type)?.call(this.bus, event.payload, (config) => {
       if (config.session_id != null && config.session_id !== session_id) return false;
       return config.parent_session_id == null || config.parent_session_id === parent?.session_id;
     });
-    const calls = bound.map(({ registration }) =>
-      this.bus.trigger({ function_id: registration.function_id, payload: event.payload, ...(registration.metadata === undefined ? {} : { metadata: registration.metadata }) }),
-    );
-    const failed = (await Promise.allSettled(calls)).find((outcome) => outcome.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
   }
 }

@@ -1,7 +1,7 @@
 /** Sessions, turns with their queue, and what belongs to them. */
 export const initial = `
 CREATE TABLE sessions (
-  sid INTEGER PRIMARY KEY,
+  sid INTEGER PRIMARY KEY AUTOINCREMENT,
   session_id TEXT NOT NULL UNIQUE,
   title TEXT NOT NULL,
   description TEXT NOT NULL,
@@ -92,9 +92,17 @@ CREATE TABLE jobs (
   not_before INTEGER NOT NULL DEFAULT 0,
   owner TEXT,
   dead INTEGER NOT NULL DEFAULT 0,
-  last_error TEXT
+  last_error TEXT,
+  created_at INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX jobs_open ON jobs (queue, id) WHERE dead = 0;
+CREATE INDEX jobs_by_owner ON jobs (owner, id) WHERE dead = 0;
+CREATE INDEX jobs_by_group ON jobs (queue, group_key, id) WHERE dead = 0 AND group_key IS NOT NULL;
+CREATE INDEX jobs_dead ON jobs (queue, id) WHERE dead = 1;
+
+CREATE TABLE queues (
+  name TEXT PRIMARY KEY,
+  config TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE state (
   scope TEXT NOT NULL,
