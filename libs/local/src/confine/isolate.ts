@@ -30,13 +30,13 @@ export class Isolate<TSetup, TIn, TOut> {
   private readonly worker: Worker;
   private ended: IsolateError | undefined;
 
-  constructor(make: (load: Load, setup: TSetup) => (input: TIn) => TOut, setup: TSetup) {
+  constructor(make: (load: Load, setup: TSetup) => (input: TIn) => TOut, setup: TSetup, heapMb = HEAP_MB) {
     this.worker = new Worker(sourceOf(make), {
       eval: true,
       workerData: { base, setup },
       env: {},
       execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+      resourceLimits: { maxOldGenerationSizeMb: heapMb },
     });
     this.worker.unref();
     this.worker.on('error', (error) => {
