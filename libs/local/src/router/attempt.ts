@@ -1,6 +1,6 @@
 import type { AssistantMessage, ProviderStreamRequest, StreamFrame } from '#libs/contracts';
 import type { Bus, Channel } from '#libs/iii';
-import { codeOfKind, failureOfCall, kindOf, ROUTER_CODES, type Failure } from './errors.js';
+import { codeOfKind, type Failure, failureOfCall, kindOf, ROUTER_CODES } from './errors.js';
 import { PartialMessage } from './partial.js';
 import { streamFunction } from './providers.js';
 
@@ -16,10 +16,7 @@ export interface AttemptLimits {
 }
 
 /** How a try ended. `done` has the provider's terminal message; only a `failed` one that forwarded nothing may be repeated. */
-export type AttemptOutcome =
-  | { kind: 'done'; message: AssistantMessage }
-  | { kind: 'aborted' }
-  | { kind: 'failed'; failure: Failure };
+export type AttemptOutcome = { kind: 'done'; message: AssistantMessage } | { kind: 'aborted' } | { kind: 'failed'; failure: Failure };
 
 /** How long frames may still be under way when the provider's function has already returned, or thrown. */
 const SETTLED_GRACE_MS = 1_000;
@@ -40,6 +37,7 @@ export class Attempt {
   private lastProgress = performance.now();
   private hasFrame = false;
   private waitingForCaller = false;
+  private stopWaiting: (() => void) | undefined;
   private returned: Promise<void> = Promise.resolve();
   /** When the provider's function has returned: how that ends the stream if nothing else does. */
   private settled: { at: number; graceMs: number; failure: Failure } | undefined;
@@ -155,17 +153,26 @@ export class Attempt {
 
   private terminal(frame: StreamFrame & { type: 'done' | 'error' }): AttemptOutcome | Promise<undefined> {
     const message = frame.type === 'done' ? frame.message : frame.error;
-    if (typeof message !== 'object' || message === null || !Array.isArray(message.content)) return this.malformed(`a ${frame.type} frame without its message`);
+    if (typeof message !== 'object' || message === null || !Array.isArray(message.content))
+      return this.malformed(`a ${frame.type} frame without its message`);
     if (message.stop_reason === 'aborted' || (frame.type === 'done' && message.stop_reason !== 'error')) return { kind: 'done', message };
     const kind = kindOf(message.error_kind);
     const text = message.error_message ?? '';
-    const failure: Failure = { code: codeOfKind(kind), message: text === '' ? `provider ${this.provider} gave no reason` : text, kind, terminal: message };
+    const failure: Failure = {
+      code: codeOfKind(kind),
+      message: text === '' ? `provider ${this.provider} gave no reason` : text,
+      kind,
+      terminal: message,
+    };
     const wait = retryAfterOf(frame);
     return { kind: 'failed', failure: wait === undefined ? failure : { ...failure, retryAfterMs: wait } };
   }
 
   private malformed(what: string): AttemptOutcome {
-    return { kind: 'failed', failure: { code: ROUTER_CODES.providerRejected, message: `provider ${this.provider} sent ${what}`, kind: 'permanent' } };
+    return {
+      kind: 'failed',
+      failure: { code: ROUTER_CODES.providerRejected, message: `provider ${this.provider} sent ${what}`, kind: 'permanent' },
+    };
   }
 
   /** Passes on what was held back; called when the first content is there, or when the outcome is final. */
@@ -192,7 +199,10 @@ export class Attempt {
   /** Time that the caller needs is not the provider's idle time. */
   private async whileWaiting(behind: Promise<undefined>): Promise<undefined> {
     this.waitingForCaller = true;
-    await behind;
+    const ended = new Promise<void>((resolve) => {
+      this.stopWaiting = resolve;
+    });
+    await Promise.race([behind, ended]);
     this.waitingForCaller = false;
     this.lastProgress = performance.now();
     return undefined;
@@ -200,23 +210,25 @@ export class Attempt {
 
   /** One timer for all limits; progress does not touch it, it looks again when it fires. */
   private watch(): void {
-    const idleMs = this.hasFrame ? this.limits.idleTimeoutMs : this.limits.firstByteTimeoutMs;
     const now = performance.now();
+    const idleMs = this.hasFrame ? this.limits.idleTimeoutMs : this.limits.firstByteTimeoutMs;
     const idleAt = this.waitingForCaller ? now + idleMs : this.lastProgress + idleMs;
-    const settledAt = this.settled === undefined || this.waitingForCaller ? Infinity : Math.max(this.settled.at, this.lastProgress) + this.settled.graceMs;
-    if (now >= this.limits.deadline) {
+    const settledAt =
+      this.settled === undefined || this.waitingForCaller ? Infinity : Math.max(this.settled.at, this.lastProgress) + this.settled.graceMs;
+    const nextAt = Math.min(this.limits.deadline, settledAt, idleAt);
+    if (now < nextAt) {
+      this.timer = setTimeout(() => this.watch(), Math.min(Math.ceil(nextAt - now), 2 ** 31 - 1));
+    } else if (now >= this.limits.deadline) {
       const message = `the stream of provider ${this.provider} did not end within ${this.limits.streamTimeoutMs} ms`;
-      return this.fail({ code: ROUTER_CODES.streamTimeout, message, kind: 'transient' });
-    }
-    if (this.settled !== undefined && now >= settledAt) return this.fail(this.settled.failure);
-    if (now >= idleAt) {
+      this.fail({ code: ROUTER_CODES.streamTimeout, message, kind: 'transient' });
+    } else if (this.settled !== undefined && now >= settledAt) {
+      this.fail(this.settled.failure);
+    } else {
       const message = this.hasFrame
         ? `the stream of provider ${this.provider} stalled: nothing but pings for ${idleMs} ms`
         : `provider ${this.provider} sent nothing within ${idleMs} ms`;
-      return this.fail({ code: ROUTER_CODES.streamIdleTimeout, message, kind: 'transient' });
+      this.fail({ code: ROUTER_CODES.streamIdleTimeout, message, kind: 'transient' });
     }
-    const wait = Math.ceil(Math.min(idleAt, settledAt, this.limits.deadline) - now);
-    this.timer = setTimeout(() => this.watch(), Math.min(Math.max(wait, 1), 2 ** 31 - 1));
   }
 
   private settle(failure: Failure, graceMs: number): void {
@@ -236,6 +248,7 @@ export class Attempt {
     this.ended = outcome;
     clearTimeout(this.timer);
     this.channel?.reader.close();
+    this.stopWaiting?.();
   }
 }
 

@@ -6,8 +6,16 @@ export type Capability = 'tools' | 'vision' | 'cache' | 'structured_output' | 't
 
 /** The capabilities by name. */
 export const CAPABILITIES: readonly Capability[] = [
-  'tools', 'vision', 'cache', 'structured_output', 'thinking',
-  'thinking:minimal', 'thinking:low', 'thinking:medium', 'thinking:high', 'thinking:xhigh',
+  'tools',
+  'vision',
+  'cache',
+  'structured_output',
+  'thinking',
+  'thinking:minimal',
+  'thinking:low',
+  'thinking:medium',
+  'thinking:high',
+  'thinking:xhigh',
 ];
 
 /** The models of all providers. Each provider replaces its own rows as a whole. */

@@ -1,8 +1,8 @@
 import { Controller, Inject } from '@nestjs/common';
 import { Ctx, Payload } from '@nestjs/microservices';
-import { HarnessError, type AssistantMessage, type ChatRequest, type ChatResponse, type Usage } from '#libs/contracts';
+import { type AssistantMessage, type ChatRequest, type ChatResponse, HarnessError, type Usage } from '#libs/contracts';
 import { IiiFunction, type InvocationContext } from '#libs/iii';
-import { ChatService, type ChatCall } from './chat.js';
+import { type ChatCall, ChatService } from './chat.js';
 import { ProviderRegistry } from './providers.js';
 import { route } from './routing.js';
 import { schemas } from './schemas.js';
@@ -16,7 +16,12 @@ export class RouterChatController {
   ) {}
 
   /** Streams frames to `writer_ref` and answers when the terminal one is written. Failures are answers with `ok: false`. */
-  @IiiFunction({ id: 'router::chat', description: 'Streams a completion to a channel: finds the provider of the model, passes its frames on and reports how the stream ended.', ...schemas.chat })
+  @IiiFunction({
+    id: 'router::chat',
+    description:
+      'Streams a completion to a channel: finds the provider of the model, passes its frames on and reports how the stream ended.',
+    ...schemas.chat,
+  })
   chat(@Payload() request: ChatRequest): Promise<ChatResponse> {
     return this.chats.stream(request);
   }
@@ -32,12 +37,20 @@ export class RouterChatController {
     return { message, usage: message.usage ?? null, provider, model };
   }
 
-  @IiiFunction({ id: 'router::abort', description: 'Cancels a running chat or completion by its request_id; says whether there was one.', ...schemas.abort })
+  @IiiFunction({
+    id: 'router::abort',
+    description: 'Cancels a running chat or completion by its request_id; says whether there was one.',
+    ...schemas.abort,
+  })
   abort(@Payload() { request_id }: { request_id: string }): { aborted: boolean } {
     return { aborted: this.chats.abort(request_id) };
   }
 
-  @IiiFunction({ id: 'router::route', description: 'Says which provider a model would go to, and which providers list it.', ...schemas.route })
+  @IiiFunction({
+    id: 'router::route',
+    description: 'Says which provider a model would go to, and which providers list it.',
+    ...schemas.route,
+  })
   route(@Payload() { model, provider }: { model: string; provider?: string | null }): { provider: string; candidates: readonly string[] } {
     return route(model, provider, this.registry.settings, this.registry);
   }

@@ -1,7 +1,22 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { errorCode, type ChatResponse, type Model, type StreamFrame } from '#libs/contracts';
+import { type ChatResponse, errorCode, type Model, type StreamFrame } from '#libs/contracts';
 import { defaultRouterSettings } from './settings.js';
-import { delta, done, failed, good, makeRig, message, readAll, sends, stalls, start, terminals, types, type Rig, type RigOptions } from './test/rig.js';
+import {
+  delta,
+  done,
+  failed,
+  good,
+  makeRig,
+  message,
+  type Rig,
+  type RigOptions,
+  readAll,
+  sends,
+  stalls,
+  start,
+  terminals,
+  types,
+} from './test/rig.js';
 
 let rig: Rig;
 const open = async (options: RigOptions = {}): Promise<Rig> => (rig = await makeRig(options));
@@ -42,8 +57,21 @@ describe('router::chat relays a stream', () => {
     await open();
     const p = await rig.provider('p', [good()], { models: [model()] });
     const messages = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'hi' }], timestamp: 5 }];
-    await rig.chat({ provider: 'p', messages, system_prompt: 's', provider_options: { p: { a: 1 }, q: { secret: 2 } }, max_output_tokens: 9_999 });
-    expect(p.requests[0]).toMatchObject({ model: 'm', messages, system_prompt: 's', provider_options: { a: 1 }, max_output_tokens: 500, model_meta: { id: 'm' } });
+    await rig.chat({
+      provider: 'p',
+      messages,
+      system_prompt: 's',
+      provider_options: { p: { a: 1 }, q: { secret: 2 } },
+      max_output_tokens: 9_999,
+    });
+    expect(p.requests[0]).toMatchObject({
+      model: 'm',
+      messages,
+      system_prompt: 's',
+      provider_options: { a: 1 },
+      max_output_tokens: 500,
+      model_meta: { id: 'm' },
+    });
     expect(p.requests[0]?.messages).toBe(messages);
     expect(JSON.stringify(p.requests[0])).not.toContain('secret');
   });
@@ -89,7 +117,10 @@ describe('router::chat retries only before the first content', () => {
 
   it('makes as many tries as configured, then fails with one error frame that says so', async () => {
     await open();
-    const p = await rig.provider('p', [1, 2, 3].map(() => sends(start, failed('transient', 'HTTP 529'))));
+    const p = await rig.provider(
+      'p',
+      [1, 2, 3].map(() => sends(start, failed('transient', 'HTTP 529'))),
+    );
     const { frames, response } = await rig.chat({ provider: 'p' });
     expect(p.requests).toHaveLength(defaultRouterSettings.settings.retry_max + 1);
     expect(terminals(frames)).toBe(1);
@@ -234,7 +265,14 @@ describe('router::chat ends streams that stall or break', () => {
   it('leaves calls out of a message that broke off', async () => {
     await open();
     const call = { type: 'function_call' as const, id: 'c', function_id: 'f', arguments: {} };
-    await rig.provider('p', [sends(start, delta('text'), { type: 'functioncall_start', id: 'c', partial: message({ content: [{ type: 'text', text: 'text' }, call] }) }, { type: 'functioncall_delta', delta: '{"a"' })]);
+    await rig.provider('p', [
+      sends(
+        start,
+        delta('text'),
+        { type: 'functioncall_start', id: 'c', partial: message({ content: [{ type: 'text', text: 'text' }, call] }) },
+        { type: 'functioncall_delta', delta: '{"a"' },
+      ),
+    ]);
     expect(textOfLast((await rig.chat({ provider: 'p' })).frames)).toBe(JSON.stringify([{ type: 'text', text: 'text' }]));
   });
 
@@ -267,7 +305,10 @@ describe('router::chat ends streams that stall or break', () => {
     expect(terminals(frames)).toBe(1);
     expect(response.error).toMatchObject({ code: 'router/provider_unavailable', kind: 'transient' });
     expect(rig.pauses).toHaveLength(2);
-    expect(changes).toEqual([{ provider: 'gone', op: 'register' }, { provider: 'gone', op: 'unavailable' }]);
+    expect(changes).toEqual([
+      { provider: 'gone', op: 'register' },
+      { provider: 'gone', op: 'unavailable' },
+    ]);
   });
 });
 
@@ -276,13 +317,22 @@ describe('router::chat is cancelled', () => {
     await open();
     const p = await rig.provider('p', [stalls(start, delta('so '), delta('far'), { type: 'usage', usage: { input: 3, output: 2 } })]);
     const channel = await rig.bus.createChannel();
-    const response = rig.call<ChatResponse>('router::chat', { model: 'm', provider: 'p', messages: [], request_id: 'r1', writer_ref: channel.writerRef });
+    const response = rig.call<ChatResponse>('router::chat', {
+      model: 'm',
+      provider: 'p',
+      messages: [],
+      request_id: 'r1',
+      writer_ref: channel.writerRef,
+    });
     const seen: StreamFrame[] = [];
     while (!seen.some((f) => f.type === 'usage')) seen.push(...((await channel.reader.next()) as StreamFrame[]));
     expect(await rig.call('router::abort', { request_id: 'r1' })).toEqual({ aborted: true });
     await p.cancelled;
     const frames = [...seen, ...(await readAll(channel.reader))];
-    expect(last(frames)).toMatchObject({ type: 'done', message: { stop_reason: 'aborted', content: [{ type: 'text', text: 'so far' }], usage: { input: 3, output: 2 } } });
+    expect(last(frames)).toMatchObject({
+      type: 'done',
+      message: { stop_reason: 'aborted', content: [{ type: 'text', text: 'so far' }], usage: { input: 3, output: 2 } },
+    });
     expect(terminals(frames)).toBe(1);
     expect(await response).toMatchObject({ ok: true, stop_reason: 'aborted' });
     expect(await rig.call('router::abort', { request_id: 'r1' })).toEqual({ aborted: false });
@@ -300,12 +350,40 @@ describe('router::chat is cancelled', () => {
     expect(rig.engine.channels.size).toBe(0);
   });
 
+  it('by router::abort, also while the caller does not read', async () => {
+    await open();
+    const p = await rig.provider('p', [
+      async (writer) => {
+        while (!writer.signal.aborted) await writer.send(delta('x'));
+      },
+    ]);
+    const channel = await rig.bus.createChannel({ bufferSize: 2 });
+    const response = rig.call<ChatResponse>('router::chat', {
+      model: 'm',
+      provider: 'p',
+      messages: [],
+      request_id: 'r',
+      writer_ref: channel.writerRef,
+    });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await rig.call('router::abort', { request_id: 'r' });
+    await p.cancelled;
+    expect(terminals(await readAll(channel.reader))).toBe(1);
+    expect((await response).stop_reason).toBe('aborted');
+  });
+
   it('before it began', async () => {
     await open();
     const p = await rig.provider('p', [stalls()]);
     const channel = await rig.bus.createChannel();
     const writer = { ...channel.writerRef };
-    const response = rig.call<ChatResponse>('router::chat', { model: 'm', provider: 'p', messages: [], request_id: 'r', writer_ref: writer });
+    const response = rig.call<ChatResponse>('router::chat', {
+      model: 'm',
+      provider: 'p',
+      messages: [],
+      request_id: 'r',
+      writer_ref: writer,
+    });
     await new Promise((resolve) => setImmediate(resolve));
     channel.reader.close();
     expect(await response).toMatchObject({ stop_reason: 'aborted' });
@@ -323,7 +401,12 @@ describe('router::chat is cancelled', () => {
       channel.reader.close();
       return push(ms);
     };
-    const response = await rig.call<ChatResponse>('router::chat', { model: 'm', provider: 'p', messages: [], writer_ref: channel.writerRef });
+    const response = await rig.call<ChatResponse>('router::chat', {
+      model: 'm',
+      provider: 'p',
+      messages: [],
+      writer_ref: channel.writerRef,
+    });
     expect(response.stop_reason).toBe('aborted');
     expect(p.requests).toHaveLength(1);
   });
@@ -340,7 +423,13 @@ describe('router::chat is cancelled', () => {
     await open();
     await rig.provider('p', [stalls(start, delta('x'))]);
     const channel = await rig.bus.createChannel();
-    const first = rig.call<ChatResponse>('router::chat', { model: 'm', provider: 'p', messages: [], request_id: 'r', writer_ref: channel.writerRef });
+    const first = rig.call<ChatResponse>('router::chat', {
+      model: 'm',
+      provider: 'p',
+      messages: [],
+      request_id: 'r',
+      writer_ref: channel.writerRef,
+    });
     await channel.reader.next();
     const second = await rig.chat({ provider: 'p', request_id: 'r' });
     expect(second.response.error?.code).toBe('router/request_in_progress');
@@ -393,7 +482,10 @@ describe('router::complete', () => {
     await open();
     await rig.provider('p', [sends(start, delta('x'), done({ input: 1, output: 2 }))]);
     expect(await rig.call('router::complete', { model: 'm', provider: 'p', messages: [] })).toMatchObject({
-      provider: 'p', model: 'm', usage: { input: 1, output: 2 }, message: { content: [{ type: 'text', text: 'hello' }] },
+      provider: 'p',
+      model: 'm',
+      usage: { input: 1, output: 2 },
+      message: { content: [{ type: 'text', text: 'hello' }] },
     });
   });
 

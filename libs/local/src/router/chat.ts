@@ -1,15 +1,25 @@
 import { Inject, Injectable, Optional } from '@nestjs/common';
-import { HarnessError, type AssistantMessage, type ChatRequest, type ChatResponse, type ErrorKind, type Model, type ProviderStreamRequest, type StreamFrame, type Usage } from '#libs/contracts';
+import {
+  type AssistantMessage,
+  type ChatRequest,
+  type ChatResponse,
+  type ErrorKind,
+  HarnessError,
+  type Model,
+  type ProviderStreamRequest,
+  type StreamFrame,
+  type Usage,
+} from '#libs/contracts';
 import { BUS, type Bus } from '#libs/iii';
 import { Attempt, type AttemptLimits, type AttemptOutcome, type FrameSink } from './attempt.js';
 import { outputBudget } from './budget.js';
 import { costOf } from './catalog.js';
-import { failureOf, isRetryable, redact, ROUTER_CODES, type Failure } from './errors.js';
+import { type Failure, failureOf, isRetryable, ROUTER_CODES, redact } from './errors.js';
 import { PartialMessage } from './partial.js';
 import { ProviderRegistry } from './providers.js';
 import { pauseBefore } from './retry.js';
 import { route } from './routing.js';
-import { ROUTER_TIMING, systemTiming, type RetryTiming, type RouterSettings } from './settings.js';
+import { type RetryTiming, ROUTER_TIMING, type RouterSettings, systemTiming } from './settings.js';
 
 /** A chat without the place where its frames go. */
 export type ChatCall = Omit<ChatRequest, 'writer_ref'>;
@@ -113,7 +123,9 @@ export class ChatService {
 
   private enter(id: string, chat: RunningChat): void {
     if (this.running.has(id)) {
-      throw new HarnessError(ROUTER_CODES.requestInProgress, `a chat with request_id ${id} is running; abort it or wait for its end`, { retry: 'retry' });
+      throw new HarnessError(ROUTER_CODES.requestInProgress, `a chat with request_id ${id} is running; abort it or wait for its end`, {
+        retry: 'retry',
+      });
     }
     this.running.set(id, chat);
   }
@@ -143,9 +155,14 @@ export class ChatService {
       this.registry.seen(target.provider, !(outcome.kind === 'failed' && outcome.failure.code === ROUTER_CODES.providerUnavailable));
       if (outcome.kind !== 'failed') return await this.finish(target, attempt, outcome, sink);
       const failure = withoutSecret(outcome.failure, target.secret);
-      const next = attempt.forwarded ? null : pauseBefore(tries, failure, settings.settings, limits.deadline - performance.now(), this.timing.random());
+      const next = attempt.forwarded
+        ? null
+        : pauseBefore(tries, failure, settings.settings, limits.deadline - performance.now(), this.timing.random());
       if (next === null || 'refusal' in next) {
-        const { message, retryable } = next === null ? { message: failure.message, retryable: isRetryable(failure.kind) } : { message: next.refusal, retryable: next.retryable };
+        const { message, retryable } =
+          next === null
+            ? { message: failure.message, retryable: isRetryable(failure.kind) }
+            : { message: next.refusal, retryable: next.retryable };
         return await this.finish(target, attempt, { kind: 'failed', failure: { ...failure, message }, retryable }, sink);
       }
       await this.timing.sleep(next.ms, cancellation.signal);
@@ -166,19 +183,19 @@ export class ChatService {
     switch (outcome.kind) {
       case 'done': {
         const message = priced(outcome.message, target.model);
-        await sink({ type: 'done', message });
+        await sendLast(sink, { type: 'done', message });
         return { ...base, message };
       }
       case 'aborted': {
         const message = priced({ ...draft(provider, request.model, attempt.partial), stop_reason: 'aborted' }, target.model);
-        await sink({ type: 'done', message });
+        await sendLast(sink, { type: 'done', message });
         return { ...base, message };
       }
       case 'failed': {
         const { terminal, code, message: text, kind } = outcome.failure;
         const start = terminal ?? draft(provider, request.model, attempt.partial);
         const message = priced({ ...start, stop_reason: 'error', error_kind: kind, error_message: text }, target.model);
-        await sink({ type: 'error', error: message });
+        await sendLast(sink, { type: 'error', error: message });
         return { ...base, message, failure: { code, message: text, kind, retryable: outcome.retryable } };
       }
       default: {
@@ -193,7 +210,7 @@ export class ChatService {
     const { code, message: text, kind } = failure;
     const start = draft(provider, call.model, new PartialMessage());
     const message: AssistantMessage = { ...start, stop_reason: 'error', error_kind: kind, error_message: text };
-    await sink({ type: 'error', error: message } satisfies StreamFrame);
+    await sendLast(sink, { type: 'error', error: message });
     return { message, provider, model: call.model, failure: { code, message: text, kind, retryable: isRetryable(kind) } };
   }
 
@@ -202,7 +219,10 @@ export class ChatService {
     const resolution = this.registry.resolveOrThrow(provider);
     const model = this.registry.catalog.get(provider, call.model);
     if (call.response_format != null && model?.supports_structured_output === false) {
-      throw new HarnessError(ROUTER_CODES.structuredOutputUnsupported, `model ${call.model} of ${provider} cannot be held to a JSON format; leave out response_format`);
+      throw new HarnessError(
+        ROUTER_CODES.structuredOutputUnsupported,
+        `model ${call.model} of ${provider} cannot be held to a JSON format; leave out response_format`,
+      );
     }
     const request: Target['request'] = {
       model: call.model,
@@ -217,6 +237,19 @@ export class ChatService {
     };
     return { provider, secret: resolution.credential, model, request };
   }
+}
+
+/** How long a chat waits at its end for a caller that does not read. */
+const LAST_FRAME_MS = 5_000;
+
+async function sendLast(sink: FrameSink, frame: StreamFrame): Promise<void> {
+  const behind = sink(frame);
+  if (behind === undefined) return;
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, LAST_FRAME_MS);
+  });
+  await Promise.race([behind, limit]).finally(() => clearTimeout(timer));
 }
 
 /** The response of `router::chat` for an outcome. */
@@ -236,7 +269,15 @@ function limitsOf({ settings }: RouterSettings): AttemptLimits {
 
 /** A message made of what has arrived. */
 function draft(provider: string, model: string, partial: PartialMessage): AssistantMessage {
-  return { role: 'assistant', content: partial.content(), model, provider, stop_reason: 'error', usage: partial.usageSoFar(), timestamp: Date.now() };
+  return {
+    role: 'assistant',
+    content: partial.content(),
+    model,
+    provider,
+    stop_reason: 'error',
+    usage: partial.usageSoFar(),
+    timestamp: Date.now(),
+  };
 }
 
 /** The message with its cost, when the provider gave none and the catalog has a price. */

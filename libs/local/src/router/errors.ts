@@ -1,4 +1,4 @@
-import { errorCode, errorMessage, HarnessError, type AssistantMessage, type ErrorKind } from '#libs/contracts';
+import { type AssistantMessage, type ErrorKind, errorCode, errorMessage, HarnessError } from '#libs/contracts';
 import { BusError } from '#libs/iii';
 
 /** Codes of the router's errors. */
@@ -60,7 +60,8 @@ export function codeOfKind(kind: ErrorKind): string {
 const KINDS: readonly string[] = ['auth_expired', 'rate_limited', 'context_overflow', 'transient', 'permanent'] satisfies ErrorKind[];
 
 /** The kind in a terminal message; one that is absent or unknown counts as permanent. */
-export const kindOf = (value: unknown): ErrorKind => (typeof value === 'string' && KINDS.includes(value) ? (value as ErrorKind) : 'permanent');
+export const kindOf = (value: unknown): ErrorKind =>
+  typeof value === 'string' && KINDS.includes(value) ? (value as ErrorKind) : 'permanent';
 
 /** The failure that an error thrown by the router itself stands for. */
 export function failureOf(error: unknown): Failure {
@@ -89,12 +90,12 @@ export function failureOfCall(provider: string, error: unknown): Failure {
   }
 }
 
-const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+const literally = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 /** So many characters of a secret are enough to recognise it, also where a vendor shows only its beginning. */
 const TELLING = 12;
 
 /** Takes a secret out of a text, also where only its beginning is shown. */
 export function redact(text: string, secret: string | null): string {
   if (secret === null || secret.length < 8) return text;
-  return text.replace(new RegExp(`${escape(secret.slice(0, TELLING))}[\\w.*…-]*`, 'g'), '[redacted]');
+  return text.replace(new RegExp(`${literally(secret.slice(0, TELLING))}[\\w.*…-]*`, 'g'), '[redacted]');
 }

@@ -1,6 +1,6 @@
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import type { JsonValue, Schema } from '#libs/contracts';
-import { BUS, TriggerBindings, type Bus, type TriggerTypeDefinition } from '#libs/iii';
+import { BUS, type Bus, TriggerBindings, type TriggerTypeDefinition } from '#libs/iii';
 
 const noConfig: Schema = { type: ['object', 'null'], additionalProperties: false };
 

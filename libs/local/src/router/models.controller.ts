@@ -3,7 +3,7 @@ import { Payload } from '@nestjs/microservices';
 import type { Model } from '#libs/contracts';
 import { IiiFunction } from '#libs/iii';
 import { outputBudget } from './budget.js';
-import { supports, type Capability } from './catalog.js';
+import { type Capability, supports } from './catalog.js';
 import { ProviderRegistry } from './providers.js';
 import { route } from './routing.js';
 import { schemas } from './schemas.js';
@@ -14,20 +14,34 @@ export class RouterModelsController {
   constructor(@Inject(ProviderRegistry) private readonly registry: ProviderRegistry) {}
 
   /** All rows are chat models, so `stt` and `tts` list nothing. */
-  @IiiFunction({ id: 'router::models::list', description: 'Lists the models of the catalog, of one provider or with one capability when asked.', ...schemas.modelsList })
+  @IiiFunction({
+    id: 'router::models::list',
+    description: 'Lists the models of the catalog, of one provider or with one capability when asked.',
+    ...schemas.modelsList,
+  })
   list(@Payload() query: { provider?: string | null; capability?: Capability | null; modality?: string | null }): { models: Model[] } {
     return { models: query.modality === 'stt' || query.modality === 'tts' ? [] : this.registry.catalog.list(query) };
   }
 
-  @IiiFunction({ id: 'router::models::get', description: 'Reads one model of the catalog; null when it is not there.', ...schemas.modelsGet })
+  @IiiFunction({
+    id: 'router::models::get',
+    description: 'Reads one model of the catalog; null when it is not there.',
+    ...schemas.modelsGet,
+  })
   get(@Payload() { provider, id }: { provider?: string; id?: string }): { model: Model } | null {
     const model = this.registry.catalog.get(provider ?? '', id ?? '');
     return model === undefined ? null : { model };
   }
 
   /** Null for a model that the catalog does not know. Without a provider the model's id must be in one catalog only. */
-  @IiiFunction({ id: 'router::models::budget', description: 'Tells how many output tokens a chat with the model would get.', ...schemas.modelsBudget })
-  budget(@Payload() query: { id?: string; provider?: string | null; max_output_tokens?: number | null }): { model: Model; effective_max_output_tokens: number } | null {
+  @IiiFunction({
+    id: 'router::models::budget',
+    description: 'Tells how many output tokens a chat with the model would get.',
+    ...schemas.modelsBudget,
+  })
+  budget(
+    @Payload() query: { id?: string; provider?: string | null; max_output_tokens?: number | null },
+  ): { model: Model; effective_max_output_tokens: number } | null {
     const id = query.id ?? '';
     const named = query.provider ?? '';
     if (named === '' && this.registry.candidates(id).length === 0) return null;
@@ -47,9 +61,15 @@ export class RouterModelsController {
   }
 
   @IiiFunction({
-    id: 'router::models::reconcile', description: 'Replaces the catalog of one provider.', ...schemas.modelsReconcile, metadata: { internal: true },
+    id: 'router::models::reconcile',
+    description: 'Replaces the catalog of one provider.',
+    ...schemas.modelsReconcile,
+    metadata: { internal: true },
   })
-  reconcile(@Payload() { provider, token, models }: { provider: string; token?: string | null; models: Model[] }): { provider: string; count: number } {
+  reconcile(@Payload() { provider, token, models }: { provider: string; token?: string | null; models: Model[] }): {
+    provider: string;
+    count: number;
+  } {
     return { provider, count: this.registry.reconcile(provider, token, models) };
   }
 }

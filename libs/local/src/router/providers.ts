@@ -6,7 +6,14 @@ import { ModelCatalog } from './catalog.js';
 import { ROUTER_CODES } from './errors.js';
 import { RouterEvents } from './events.js';
 import type { RoutingView } from './routing.js';
-import { defaultRouterSettings, ROUTER_ENV, ROUTER_SETTINGS, type Environment, type RouterSettings, type RouterSettingsSource } from './settings.js';
+import {
+  defaultRouterSettings,
+  type Environment,
+  ROUTER_ENV,
+  ROUTER_SETTINGS,
+  type RouterSettings,
+  type RouterSettingsSource,
+} from './settings.js';
 
 /** A registration as `router::provider::register` takes it; `system_prompt` is the provider's own identity prompt. */
 export type ProviderDeclaration = ProviderRegistration & { system_prompt?: string | null };
@@ -168,7 +175,10 @@ export class ProviderRegistry implements RoutingView {
   private authorised(id: string, token: string | null | undefined): Registered {
     const provider = this.registered(id);
     if (token != null && token !== provider.token) {
-      throw new HarnessError(ROUTER_CODES.invalidRequest, `token is not the one of the present registration of provider ${id}; register again`);
+      throw new HarnessError(
+        ROUTER_CODES.invalidRequest,
+        `token is not the one of the present registration of provider ${id}; register again`,
+      );
     }
     return provider;
   }
@@ -189,5 +199,12 @@ const present = (text: string | null | undefined): string | undefined => {
 function isOnThisMachine(url: string | undefined): boolean {
   if (url === undefined || !URL.canParse(url)) return false;
   const host = new URL(url).hostname;
-  return host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || host === 'host.docker.internal' || /^127(?:\.\d+){3}$/.test(host) || host === '0.0.0.0';
+  return (
+    host === 'localhost' ||
+    host.endsWith('.localhost') ||
+    host === '[::1]' ||
+    host === 'host.docker.internal' ||
+    /^127(?:\.\d+){3}$/.test(host) ||
+    host === '0.0.0.0'
+  );
 }

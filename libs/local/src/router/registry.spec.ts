@@ -7,8 +7,15 @@ let rig: Rig;
 const open = async (options: RigOptions = {}): Promise<Rig> => (rig = await makeRig(options));
 afterEach(() => rig?.close());
 
-const model = (id: string, over: Partial<Model> = {}): Model => ({ id, provider: 'p', context_window: 100_000, max_output_tokens: 64_000, ...over });
-const register = (id: string, over: object = {}): Promise<{ ok: boolean; registration_token: string }> => rig.call('router::provider::register', { id, ...over });
+const model = (id: string, over: Partial<Model> = {}): Model => ({
+  id,
+  provider: 'p',
+  context_window: 100_000,
+  max_output_tokens: 64_000,
+  ...over,
+});
+const register = (id: string, over: object = {}): Promise<{ ok: boolean; registration_token: string }> =>
+  rig.call('router::provider::register', { id, ...over });
 const resolve = (id: string, over: object = {}): Promise<ProviderResolution> => rig.call('router::provider::resolve', { id, ...over });
 
 describe('router::models', () => {
@@ -16,7 +23,8 @@ describe('router::models', () => {
     await open();
     await register('p', { models: [model('a', { supports_vision: true }), model('b')] });
     await register('q', { models: [model('c', { supports_vision: true })] });
-    const ids = async (query: object): Promise<string[]> => (await rig.call<{ models: Model[] }>('router::models::list', query)).models.map((m) => `${m.provider}/${m.id}`);
+    const ids = async (query: object): Promise<string[]> =>
+      (await rig.call<{ models: Model[] }>('router::models::list', query)).models.map((m) => `${m.provider}/${m.id}`);
     expect(await ids({})).toEqual(['p/a', 'p/b', 'q/c']);
     expect(await ids({ provider: 'p' })).toEqual(['p/a', 'p/b']);
     expect(await ids({ capability: 'vision' })).toEqual(['p/a', 'q/c']);
@@ -56,10 +64,16 @@ describe('router::models', () => {
   });
 
   it.each([
-    ['tools', { supports_tools: true }, true], ['tools', {}, false], ['structured_output', { supports_structured_output: true }, true],
-    ['thinking', { supports_thinking: true }, true], ['thinking:low', { supports_thinking: true }, true], ['thinking:low', {}, false],
-    ['thinking:low', { supports_thinking: true, reasoning_efforts: [{ effort: 'high' }] }, false], ['thinking:high', { thinking_budgets: { high: 9 } }, true],
-    ['thinking:xhigh', { supports_thinking: true }, false], ['thinking:xhigh', { supports_xhigh: true }, true],
+    ['tools', { supports_tools: true }, true],
+    ['tools', {}, false],
+    ['structured_output', { supports_structured_output: true }, true],
+    ['thinking', { supports_thinking: true }, true],
+    ['thinking:low', { supports_thinking: true }, true],
+    ['thinking:low', {}, false],
+    ['thinking:low', { supports_thinking: true, reasoning_efforts: [{ effort: 'high' }] }, false],
+    ['thinking:high', { thinking_budgets: { high: 9 } }, true],
+    ['thinking:xhigh', { supports_thinking: true }, false],
+    ['thinking:xhigh', { supports_xhigh: true }, true],
   ] as [string, Partial<Model>, boolean][])('says whether a model has %s by %j: %s', async (capability, row, supported) => {
     await open();
     await register('p', { models: [model('a', row)] });
@@ -74,11 +88,20 @@ describe('router::models', () => {
     rig.bus.registerTrigger({ type: 'router::models::changed', function_id: 'test::told', config: null });
     const { registration_token: token } = await register('p', { models: [model('a')] });
     await register('q', { models: [model('b')] });
-    expect(await rig.call('router::models::reconcile', { provider: 'p', token, models: [model('c'), model('d')] })).toEqual({ provider: 'p', count: 2 });
-    await expect(rig.call('router::models::reconcile', { provider: 'p', token: 'wrong', models: [] })).rejects.toThrow('router/invalid_request');
+    expect(await rig.call('router::models::reconcile', { provider: 'p', token, models: [model('c'), model('d')] })).toEqual({
+      provider: 'p',
+      count: 2,
+    });
+    await expect(rig.call('router::models::reconcile', { provider: 'p', token: 'wrong', models: [] })).rejects.toThrow(
+      'router/invalid_request',
+    );
     await expect(rig.call('router::models::reconcile', { provider: 'x', models: [] })).rejects.toThrow('router/unknown_provider');
     expect((await rig.call<{ models: Model[] }>('router::models::list', {})).models.map((m) => m.id)).toEqual(['c', 'd', 'b']);
-    expect(told).toEqual([{ provider: 'p', count: 1 }, { provider: 'q', count: 1 }, { provider: 'p', count: 2 }]);
+    expect(told).toEqual([
+      { provider: 'p', count: 1 },
+      { provider: 'q', count: 1 },
+      { provider: 'p', count: 2 },
+    ]);
   });
 });
 
@@ -95,7 +118,10 @@ describe('router::provider', () => {
   });
 
   it('finds the address: configuration, then <ID>_BASE_URL, then the defaults', async () => {
-    await open({ settings: { providers: { a: { api_url: 'https://config' } } }, env: { A_BASE_URL: 'https://env', MY_LLM_BASE_URL: 'https://env' } });
+    await open({
+      settings: { providers: { a: { api_url: 'https://config' } } },
+      env: { A_BASE_URL: 'https://env', MY_LLM_BASE_URL: 'https://env' },
+    });
     for (const id of ['a', 'my-llm', 'c']) await register(id, { defaults: { api_url: 'https://default', max_tokens: 7 } });
     expect((await resolve('a')).api_url).toBe('https://config');
     expect((await resolve('my-llm')).api_url).toBe('https://env');
@@ -103,7 +129,11 @@ describe('router::provider', () => {
   });
 
   it.each([
-    ['http://localhost:11434/v1', true], ['http://127.0.0.1:8080', true], ['http://[::1]:1', true], ['https://api.example.com', false], ['http://127.evil.example', false],
+    ['http://localhost:11434/v1', true],
+    ['http://127.0.0.1:8080', true],
+    ['http://[::1]:1', true],
+    ['https://api.example.com', false],
+    ['http://127.evil.example', false],
     ['http://localhost.example', false],
   ] as [string, boolean][])('with the address %s and no key is configured: %s', async (url, configured) => {
     await open({ env: { OPENAI_BASE_URL: url } });
@@ -114,7 +144,9 @@ describe('router::provider', () => {
   it('takes a renewed credential with the token of the registration', async () => {
     await open();
     const { registration_token: token } = await register('p', { credential_env_var: 'P_KEY' });
-    await expect(rig.call('router::provider::update_credential', { id: 'p', token: 'x', credential: 'k' })).rejects.toThrow('router/invalid_request');
+    await expect(rig.call('router::provider::update_credential', { id: 'p', token: 'x', credential: 'k' })).rejects.toThrow(
+      'router/invalid_request',
+    );
     expect(await rig.call('router::provider::update_credential', { id: 'p', token, credential: 'renewed' })).toEqual({ ok: true });
     expect(await resolve('p', { token })).toMatchObject({ configured: true, credential: 'renewed' });
     expect((await register('p', { credential_env_var: 'P_KEY', token })).registration_token).toBe(token);
@@ -140,7 +172,13 @@ describe('router::provider', () => {
     const { functions } = await rig.call<{ functions: { function_id: string }[] }>('engine::functions::list', { prefix: 'router::' });
     const ids = functions.map((f) => f.function_id);
     expect(ids).toContain('router::chat');
-    for (const hidden of ['router::provider::register', 'router::provider::resolve', 'router::provider::update_credential', 'router::models::reconcile']) expect(ids).not.toContain(hidden);
+    for (const hidden of [
+      'router::provider::register',
+      'router::provider::resolve',
+      'router::provider::update_credential',
+      'router::models::reconcile',
+    ])
+      expect(ids).not.toContain(hidden);
   });
 
   it('gives the identity prompt of the operator, else of the provider, else null', async () => {
@@ -180,7 +218,13 @@ describe('router::route and router::ready', () => {
 });
 
 describe('times in words', () => {
-  it.each([[250, '250 ms'], [1_000, '1 s'], [90_000, '1 min 30 s'], [10_800_000, '3 h'], [3_660_000, '1 h 1 min']])('%i is %s', (ms, words) => {
+  it.each([
+    [250, '250 ms'],
+    [1_000, '1 s'],
+    [90_000, '1 min 30 s'],
+    [10_800_000, '3 h'],
+    [3_660_000, '1 h 1 min'],
+  ])('%i is %s', (ms, words) => {
     expect(inWords(ms)).toBe(words);
   });
 });

@@ -1,4 +1,4 @@
-import { isRetryable, type Failure } from './errors.js';
+import { type Failure, isRetryable } from './errors.js';
 import type { RouterLimits } from './settings.js';
 
 /** How long to wait before the next try, or why there will be none that is worth saying. */
@@ -16,7 +16,10 @@ export function pauseBefore(tries: number, failure: Failure, limits: RouterLimit
   if (!isRetryable(failure.kind)) return null;
   const wanted = failure.retryAfterMs;
   if (wanted !== undefined && wanted > limits.retry_after_cap_ms) {
-    return { refusal: `${failure.message} (the provider asks to wait ${inWords(wanted)}; the router waits at most ${inWords(limits.retry_after_cap_ms)})`, retryable: false };
+    return {
+      refusal: `${failure.message} (the provider asks to wait ${inWords(wanted)}; the router waits at most ${inWords(limits.retry_after_cap_ms)})`,
+      retryable: false,
+    };
   }
   if (tries > limits.retry_max) return tries === 1 ? null : { refusal: `${failure.message} (after ${tries} tries)`, retryable: true };
   const backoff = Math.min(limits.retry_cap_ms, limits.retry_base_ms * 2 ** (tries - 1));
@@ -34,5 +37,8 @@ export function inWords(ms: number): string {
     { n: Math.floor((seconds % 3_600) / 60), unit: 'min' },
     { n: seconds % 60, unit: 's' },
   ];
-  return parts.filter(({ n }) => n > 0).map(({ n, unit }) => `${n} ${unit}`).join(' ');
+  return parts
+    .filter(({ n }) => n > 0)
+    .map(({ n, unit }) => `${n} ${unit}`)
+    .join(' ');
 }

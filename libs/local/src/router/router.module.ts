@@ -3,8 +3,8 @@ import { RouterChatController } from './chat.controller.js';
 import { ChatService } from './chat.js';
 import { RouterEvents } from './events.js';
 import { RouterModelsController } from './models.controller.js';
-import { ProviderRegistry } from './providers.js';
 import { RouterProvidersController } from './providers.controller.js';
+import { ProviderRegistry } from './providers.js';
 
 /**
  * The router (`router::*`): between those who want a completion and the providers that stream one. Needs `BUS`; takes

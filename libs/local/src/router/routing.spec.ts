@@ -1,13 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { errorCode } from '#libs/contracts';
 import { matchesGlob } from './globs.js';
-import { route, type RoutingView } from './routing.js';
+import { type RoutingView, route } from './routing.js';
 import { defaultRouterSettings, type RouterSettings } from './settings.js';
 
-const catalogs: { [provider: string]: string[] } = { anthropic: ['claude-x', 'shared', 'twice'], openai: ['gpt-x', 'shared', 'twice'], demo: ['demo'], bare: ['twice'] };
+const catalogs: { [provider: string]: string[] } = {
+  anthropic: ['claude-x', 'shared', 'twice'],
+  openai: ['gpt-x', 'shared', 'twice'],
+  demo: ['demo'],
+  bare: ['twice'],
+};
 const view: RoutingView = {
   providers: ['anthropic', 'bare', 'demo', 'openai'],
-  candidates: (model) => Object.keys(catalogs).filter((id) => catalogs[id]?.includes(model)).sort(),
+  candidates: (model) =>
+    Object.keys(catalogs)
+      .filter((id) => catalogs[id]?.includes(model))
+      .sort(),
   isConfigured: (id) => id !== 'bare' && id !== 'openai',
 };
 const bothConfigured: RoutingView = { ...view, isConfigured: () => true };
@@ -35,12 +43,26 @@ describe('routing', () => {
     ['llama', null, {}, 'router/no_provider_for_model', 'nobody takes it'],
     ['llama', null, { default_provider: 'openai' }, 'openai', 'the default provider'],
     ['llama', null, { default_provider: 'gone' }, 'router/no_provider_for_model', 'a default provider that is not registered'],
-    ['llama', null, { routing_heuristics: [{ pattern: 'll*ma', provider: 'gone' }, { pattern: '*ama', provider: 'demo' }] }, 'demo', 'heuristics in order, registered ones only'],
+    [
+      'llama',
+      null,
+      {
+        routing_heuristics: [
+          { pattern: 'll*ma', provider: 'gone' },
+          { pattern: '*ama', provider: 'demo' },
+        ],
+      },
+      'demo',
+      'heuristics in order, registered ones only',
+    ],
     ['claude-x', null, { default_provider: 'demo' }, 'anthropic', 'the catalog wins over the default'],
     ['shared', null, {}, 'anthropic', 'the only configured one of several'],
-  ] as [string, string | null, Partial<RouterSettings>, string, string][])('%s with provider %s and %j goes to %s: %s', (model, provider, settings, expected) => {
-    expect(outcome(model, provider, settings)).toBe(expected);
-  });
+  ] as [string, string | null, Partial<RouterSettings>, string, string][])(
+    '%s with provider %s and %j goes to %s: %s',
+    (model, provider, settings, expected) => {
+      expect(outcome(model, provider, settings)).toBe(expected);
+    },
+  );
 
   it('is ambiguous when several could take the model, unless one is the default', () => {
     expect(outcome('shared', null, {}, bothConfigured)).toBe('router/ambiguous_model');
@@ -55,8 +77,17 @@ describe('routing', () => {
 
 describe('globs', () => {
   it.each([
-    ['claude*', 'claude', true], ['claude*', 'xclaude', false], ['*', '', true], ['a*a', 'a', false], ['a*b*c', 'a-b-c', true], ['a*b*c', 'acb', false],
-    ['gpt-4.1', 'gpt-4x1', false], ['*b*b', 'b', false], ['*b*b', 'bb', true], ['!x', 'y', false], ['{a,b}', 'a', false],
+    ['claude*', 'claude', true],
+    ['claude*', 'xclaude', false],
+    ['*', '', true],
+    ['a*a', 'a', false],
+    ['a*b*c', 'a-b-c', true],
+    ['a*b*c', 'acb', false],
+    ['gpt-4.1', 'gpt-4x1', false],
+    ['*b*b', 'b', false],
+    ['*b*b', 'bb', true],
+    ['!x', 'y', false],
+    ['{a,b}', 'a', false],
   ])('%s matches %s: %s', (pattern, text, expected) => {
     expect(matchesGlob(pattern, text)).toBe(expected);
   });

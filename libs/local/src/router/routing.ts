@@ -36,7 +36,8 @@ export function route(model: string, provider: string | null | undefined, settin
   const fromCatalog = pick(model, candidates, settings, view);
   if (fromCatalog !== undefined) return { provider: fromCatalog, candidates };
   for (const heuristic of settings.routing_heuristics) {
-    if (matchesGlob(heuristic.pattern, model) && view.providers.includes(heuristic.provider)) return { provider: heuristic.provider, candidates };
+    if (matchesGlob(heuristic.pattern, model) && view.providers.includes(heuristic.provider))
+      return { provider: heuristic.provider, candidates };
   }
   const fallback = settings.default_provider;
   if (fallback !== null && view.providers.includes(fallback)) return { provider: fallback, candidates };
@@ -53,5 +54,8 @@ function pick(model: string, candidates: readonly string[], settings: RouterSett
   const configured = candidates.filter((id) => view.isConfigured(id));
   if (configured.length === 1) return configured[0];
   if (settings.default_provider !== null && candidates.includes(settings.default_provider)) return settings.default_provider;
-  throw new HarnessError(ROUTER_CODES.ambiguousModel, `several providers have model ${model}: ${candidates.join(', ')}; name one of them as provider`);
+  throw new HarnessError(
+    ROUTER_CODES.ambiguousModel,
+    `several providers have model ${model}: ${candidates.join(', ')}; name one of them as provider`,
+  );
 }

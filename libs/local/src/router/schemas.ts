@@ -12,7 +12,11 @@ const object = (properties: { [name: string]: Schema }, required: string[] = [])
 
 const pool: { [name: string]: Schema } = {
   ...messagesDefinitions,
-  StreamChannelRef: object({ channel_id: text, access_key: text, direction: { enum: ['read', 'write'] } }, ['channel_id', 'access_key', 'direction']),
+  StreamChannelRef: object({ channel_id: text, access_key: text, direction: { enum: ['read', 'write'] } }, [
+    'channel_id',
+    'access_key',
+    'direction',
+  ]),
   Pricing: object({ input: optionalNumber, output: optionalNumber, cache_read: optionalNumber, cache_write: optionalNumber }),
   Model: object(
     {
@@ -73,7 +77,14 @@ export const schemas = {
     request: publish(object({ writer_ref: ref('StreamChannelRef'), ...call }, ['messages', 'model', 'writer_ref'])),
     response: publish(
       object(
-        { ok: { type: 'boolean' }, provider: text, model: text, stop_reason: orNull(ref('StopReason')), usage, error: orNull(ref('ErrorShape')) },
+        {
+          ok: { type: 'boolean' },
+          provider: text,
+          model: text,
+          stop_reason: orNull(ref('StopReason')),
+          usage,
+          error: orNull(ref('ErrorShape')),
+        },
         ['ok', 'provider', 'model'],
       ),
     ),
@@ -82,7 +93,10 @@ export const schemas = {
     request: publish(object(call, ['messages', 'model'])),
     response: publish(object({ message: ref('AssistantMessage'), usage, provider: text, model: text }, ['message', 'provider', 'model'])),
   },
-  abort: { request: publish(object({ request_id: text }, ['request_id'])), response: publish(object({ aborted: { type: 'boolean' } }, ['aborted'])) },
+  abort: {
+    request: publish(object({ request_id: text }, ['request_id'])),
+    response: publish(object({ aborted: { type: 'boolean' } }, ['aborted'])),
+  },
   route: {
     request: publish(object({ model: { type: 'string', minLength: 1 }, provider: optional('string') }, ['model'])),
     response: publish(object({ provider: text, candidates: { type: 'array', items: text } }, ['provider', 'candidates'])),
@@ -93,7 +107,11 @@ export const schemas = {
   },
   modelsList: {
     request: publish(
-      object({ provider: optional('string'), capability: { enum: [...CAPABILITIES, null] }, modality: { enum: ['chat', 'stt', 'tts', 'any', null] } }),
+      object({
+        provider: optional('string'),
+        capability: { enum: [...CAPABILITIES, null] },
+        modality: { enum: ['chat', 'stt', 'tts', 'any', null] },
+      }),
     ),
     response: publish(object({ models: { type: 'array', items: ref('Model') } }, ['models'])),
   },
@@ -103,17 +121,24 @@ export const schemas = {
   },
   modelsBudget: {
     request: publish(object({ id: text, provider: optional('string'), max_output_tokens: optionalCount })),
-    response: publish(orNull(object({ model: ref('Model'), effective_max_output_tokens: count }, ['model', 'effective_max_output_tokens']))),
+    response: publish(
+      orNull(object({ model: ref('Model'), effective_max_output_tokens: count }, ['model', 'effective_max_output_tokens'])),
+    ),
   },
   modelsSupports: {
     request: publish(object({ provider: text, id: text, capability }, ['provider', 'id', 'capability'])),
     response: publish(object({ supported: { type: 'boolean' } }, ['supported'])),
   },
   modelsReconcile: {
-    request: publish(object({ provider: text, token: optional('string'), models: { type: 'array', items: ref('Model') } }, ['provider', 'models'])),
+    request: publish(
+      object({ provider: text, token: optional('string'), models: { type: 'array', items: ref('Model') } }, ['provider', 'models']),
+    ),
     response: publish(object({ provider: text, count }, ['provider', 'count'])),
   },
-  providerList: { request: publish(object({})), response: publish(object({ providers: { type: 'array', items: ref('ProviderInfo') } }, ['providers'])) },
+  providerList: {
+    request: publish(object({})),
+    response: publish(object({ providers: { type: 'array', items: ref('ProviderInfo') } }, ['providers'])),
+  },
   providerRegister: {
     request: publish(
       object(
@@ -138,7 +163,13 @@ export const schemas = {
     request: publish(object({ id: text, token: optional('string') }, ['id'])),
     response: publish(
       object(
-        { configured: { type: 'boolean' }, source: { enum: ['config', 'env', 'none'] }, credential: optional('string'), api_url: optional('string'), max_tokens: optionalCount },
+        {
+          configured: { type: 'boolean' },
+          source: { enum: ['config', 'env', 'none'] },
+          credential: optional('string'),
+          api_url: optional('string'),
+          max_tokens: optionalCount,
+        },
         ['configured', 'source', 'credential'],
       ),
     ),

@@ -1,9 +1,9 @@
 import type { AgentFunction, JsonObject } from '#libs/contracts';
 import { howToAllow, listedFunctions, report } from './extract.js';
-import { intentsOf, type Intent } from './intents.js';
-import { code, hasAgentTrigger, short, SUBMIT_RESULT, turnOf, type Part, type Prompt, type Reply, type Turn } from './reply.js';
-import { isScript, parseScript, SCRIPT_HELP, type ScriptStep } from './script.js';
+import { type Intent, intentsOf } from './intents.js';
+import { code, hasAgentTrigger, type Part, type Prompt, type Reply, SUBMIT_RESULT, short, type Turn, turnOf } from './reply.js';
 import { valueFor } from './schema-value.js';
+import { isScript, parseScript, type ScriptStep } from './script.js';
 
 const DISCOVERY = 'engine::functions::list';
 const FOOTER = '*I am the demo provider: fixed rules, not a language model.*';
@@ -13,7 +13,9 @@ export function replyTo(prompt: Prompt): Reply {
   const turn = turnOf(prompt.messages);
   const reply = isScript(turn.request) ? script(prompt, turn) : agent(prompt, turn);
   const thinks = prompt.thinkingLevel !== null && !reply.parts.some((part) => part.type === 'thinking');
-  return thinks ? { ...reply, parts: [{ type: 'thinking', text: thought(reply, turn), pauseMs: reply.parts[0]?.pauseMs }, ...reply.parts] } : reply;
+  return thinks
+    ? { ...reply, parts: [{ type: 'thinking', text: thought(reply, turn), pauseMs: reply.parts[0]?.pauseMs }, ...reply.parts] }
+    : reply;
 }
 
 function thought(reply: Reply, turn: Turn): string {
@@ -28,16 +30,23 @@ function script(prompt: Prompt, turn: Turn): Reply {
   const steps = parseScript(turn.request);
   const step: ScriptStep = steps[turn.generation] ?? { parts: [], end: null };
   if (step.end === null) return answer(prompt, step.parts, scriptReport(turn, step.parts));
-  if (!('stop_reason' in step.end) || step.end.stop_reason !== 'function_call' || prompt.tools.length > 0) return { parts: step.parts, end: step.end };
+  if (!('stop_reason' in step.end) || step.end.stop_reason !== 'function_call' || prompt.tools.length > 0)
+    return { parts: step.parts, end: step.end };
   const parts = step.parts.filter((part) => part.type !== 'call');
-  return answer(prompt, parts, `No function is offered in this turn, so I called none. To change that, send the message with \`options.functions\`, e.g. \`{"allow": ["*"]}\`.\n\n${FOOTER}`);
+  return answer(
+    prompt,
+    parts,
+    `No function is offered in this turn, so I called none. To change that, send the message with \`options.functions\`, e.g. \`{"allow": ["*"]}\`.\n\n${FOOTER}`,
+  );
 }
 
 /** The closing words of a script: what its calls gave; nothing after a script that only speaks. */
 function scriptReport(turn: Turn, parts: readonly Part[]): string {
   const { results } = turn;
   if (results.length === 0) return parts.some((part) => part.type === 'text') ? '' : `The script is done. ${FOOTER}`;
-  const lines = results.map((result) => `- ${code(result.function_id)}: ${result.is_error ? 'error' : 'ok'}, ${short(result.text, 160) || 'no output'}`);
+  const lines = results.map(
+    (result) => `- ${code(result.function_id)}: ${result.is_error ? 'error' : 'ok'}, ${short(result.text, 160) || 'no output'}`,
+  );
   const failed = results.filter((result) => result.is_error).length;
   const made = `The script made ${results.length} ${results.length === 1 ? 'call' : 'calls'}${failed === 0 ? '' : `; ${failed} failed`}:`;
   return `${made}\n\n${lines.join('\n')}\n\n${FOOTER}`;
@@ -52,7 +61,10 @@ function agent(prompt: Prompt, turn: Turn): Reply {
   if (offered === 'unknown') return discover(intents);
   const able = offered === 'any' ? intents : intents.filter((intent) => intent.calls.every((call) => offered.includes(call.function_id)));
   const made = new Set(turn.results.map(({ function_id, arguments: args }) => JSON.stringify([function_id, args])));
-  const due = turn.generation > intents.length ? undefined : able.find((intent) => intent.calls.some((call) => !made.has(JSON.stringify([call.function_id, call.arguments]))));
+  const due =
+    turn.generation > intents.length
+      ? undefined
+      : able.find((intent) => intent.calls.some((call) => !made.has(JSON.stringify([call.function_id, call.arguments]))));
   if (due !== undefined) {
     const parts: Part[] = due.calls.map((call) => ({ type: 'call', call }));
     return { parts: [{ type: 'text', text: `I will ${due.purpose}.` }, ...parts], end: { stop_reason: 'function_call' } };
@@ -76,7 +88,10 @@ function discover(intents: readonly Intent[]): Reply {
   const purpose = intents.length === 1 ? (intents[0]?.purpose ?? 'do this') : 'do this';
   return {
     parts: [
-      { type: 'text', text: only ? 'I look up the functions that I may call.' : `To ${purpose} I first look up which functions I may call.` },
+      {
+        type: 'text',
+        text: only ? 'I look up the functions that I may call.' : `To ${purpose} I first look up which functions I may call.`,
+      },
       { type: 'call', call: { function_id: DISCOVERY, arguments: args, description: 'List the functions that may be called' } },
     ],
     end: { stop_reason: 'function_call' },
@@ -98,7 +113,11 @@ const isOnlySubmit = (tools: readonly AgentFunction[]): boolean => tools.every((
 /** Ends the turn: in words, or with a JSON value where one is asked for and the script has not given it. */
 function answer(prompt: Prompt, parts: readonly Part[], closing: string): Reply {
   const hasText = parts.some((part) => part.type === 'text');
-  const plain = closing.replace(FOOTER, '').replace(/[*`>#]/g, '').trim() || 'Done.';
+  const plain =
+    closing
+      .replace(FOOTER, '')
+      .replace(/[*`>#]/g, '')
+      .trim() || 'Done.';
   const pauseMs = parts[0]?.pauseMs;
   const submit = prompt.tools.find((tool) => tool.name === SUBMIT_RESULT);
   if (submit !== undefined) {
@@ -122,9 +141,10 @@ function withoutTools(request: string): string {
   if (request === '') return `There is no message to answer.\n\n${FOOTER}`;
   const wants = intentsOf(request).map((intent) => intent.purpose);
   const start = `You wrote ${size(request)}: "${short(request, 600)}"`;
-  const next = wants.length === 0
-    ? 'With functions allowed I can read, list and search files, fetch pages and run commands; `/help` shows how to script me.'
-    : `To ${wants.join(' and to ')} I would need functions, and none is offered in this turn. Send the message with \`options.functions\`, e.g. \`{"allow": ["*"]}\`.`;
+  const next =
+    wants.length === 0
+      ? 'With functions allowed I can read, list and search files, fetch pages and run commands; `/help` shows how to script me.'
+      : `To ${wants.join(' and to ')} I would need functions, and none is offered in this turn. Send the message with \`options.functions\`, e.g. \`{"allow": ["*"]}\`.`;
   return `${start}\n\n${next}\n\n${FOOTER}`;
 }
 
@@ -134,6 +154,3 @@ const smallTalk = (request: string): string =>
     'I act on requests such as "read README.md and tell me what this project is", "list the files in src", "search for TODO", "show the tree", "fetch https://example.com", "run `date`" or "write notes.txt with hello". `/help` shows how to script me.',
     FOOTER,
   ].join('\n\n');
-
-/** What `/help` shows, for documentation and the command line. */
-export const demoHelp = SCRIPT_HELP;

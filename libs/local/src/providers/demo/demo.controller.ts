@@ -1,7 +1,7 @@
 import { Controller, Inject } from '@nestjs/common';
 import { Payload } from '@nestjs/microservices';
 import type { ProviderStreamRequest, Schema } from '#libs/contracts';
-import { BUS, IiiFunction, type Bus } from '#libs/iii';
+import { BUS, type Bus, IiiFunction } from '#libs/iii';
 import { replyTo } from './agent.js';
 import { demoModels } from './demo.provider.js';
 import type { Prompt } from './reply.js';
@@ -22,8 +22,11 @@ export class DemoController {
 
   /** Streams an answer made by rules. `DEMO_DELAY_MS` in the environment is the pause before each word. */
   @IiiFunction({
-    id: 'provider::demo::stream', description: 'Streams an answer made by fixed rules; no language model is asked.',
-    request: streamRequest, response: streamResponse, metadata: internal,
+    id: 'provider::demo::stream',
+    description: 'Streams an answer made by fixed rules; no language model is asked.',
+    request: streamRequest,
+    response: streamResponse,
+    metadata: internal,
   })
   async stream(@Payload() request: ProviderStreamRequest): Promise<{ ok: true }> {
     const writer = this.bus.openWriter(request.writer_ref);
@@ -43,11 +46,17 @@ export class DemoController {
   }
 
   @IiiFunction({
-    id: 'provider::demo::refresh_models', description: 'Puts the models of the demo provider into the catalog again.',
-    request: { type: ['object', 'null'] }, response: streamResponse, metadata: internal,
+    id: 'provider::demo::refresh_models',
+    description: 'Puts the models of the demo provider into the catalog again.',
+    request: { type: ['object', 'null'] },
+    response: streamResponse,
+    metadata: internal,
   })
   async refreshModels(): Promise<{ ok: true; count: number }> {
-    const { count } = await this.bus.trigger<{ count: number }>({ function_id: 'router::models::reconcile', payload: { provider: 'demo', models: demoModels } });
+    const { count } = await this.bus.trigger<{ count: number }>({
+      function_id: 'router::models::reconcile',
+      payload: { provider: 'demo', models: demoModels },
+    });
     return { ok: true, count };
   }
 }

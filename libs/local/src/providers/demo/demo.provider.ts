@@ -26,7 +26,12 @@ export class DemoProvider implements ProviderAdapter {
   readonly id = 'demo';
 
   async register(bus: Bus): Promise<void> {
-    const registration: ProviderRegistration = { id: this.id, display_name: 'Demo (offline, not a language model)', supports_model_listing: true, models: demoModels };
+    const registration: ProviderRegistration = {
+      id: this.id,
+      display_name: 'Demo (offline, not a language model)',
+      supports_model_listing: true,
+      models: demoModels,
+    };
     await bus.trigger({ function_id: 'router::provider::register', payload: registration });
   }
 }

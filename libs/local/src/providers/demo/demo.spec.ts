@@ -2,9 +2,22 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { callsOf, errorMessage, textOf, type AgentFunction, type AgentMessage, type AssistantMessage, type ChatRequest, type FunctionCallBlock, type JsonObject, type JsonValue, type Schema, type StreamFrame } from '#libs/contracts';
+import {
+  type AgentFunction,
+  type AgentMessage,
+  type AssistantMessage,
+  type ChatRequest,
+  callsOf,
+  errorMessage,
+  type FunctionCallBlock,
+  type JsonObject,
+  type JsonValue,
+  type Schema,
+  type StreamFrame,
+  textOf,
+} from '#libs/contracts';
 import { violation } from '#libs/iii';
-import { makeRig, terminals, types, type Rig } from '../../router/test/rig.js';
+import { makeRig, type Rig, terminals, types } from '../../router/test/rig.js';
 import { DemoProviderModule } from './demo.module.js';
 import { DemoProvider } from './demo.provider.js';
 
@@ -37,14 +50,30 @@ function addFunctions(): void {
     const { path } = payload as { path: string };
     return { path, content: await readFile(join(folder, path), 'utf8') };
   });
-  rig.bus.registerFunction({ id: 'coder::list-folder', description: 'Lists a folder' }, () => ({ entries: [{ name: 'src', kind: 'dir' }, { name: 'README.md', kind: 'file' }] }));
-  rig.bus.registerFunction({ id: 'coder::search', description: 'Searches' }, () => ({ content_matches: [{ path: 'a.ts', line: 3, column: 1, text: 'TODO: later' }], path_matches: [], truncated: false }));
-  rig.bus.registerFunction({ id: 'shell::exec', description: 'Runs a command' }, (payload) => ({ stdout: JSON.stringify(payload), stderr: '', exit_code: 0 }));
+  rig.bus.registerFunction({ id: 'coder::list-folder', description: 'Lists a folder' }, () => ({
+    entries: [
+      { name: 'src', kind: 'dir' },
+      { name: 'README.md', kind: 'file' },
+    ],
+  }));
+  rig.bus.registerFunction({ id: 'coder::search', description: 'Searches' }, () => ({
+    content_matches: [{ path: 'a.ts', line: 3, column: 1, text: 'TODO: later' }],
+    path_matches: [],
+    truncated: false,
+  }));
+  rig.bus.registerFunction({ id: 'shell::exec', description: 'Runs a command' }, (payload) => ({
+    stdout: JSON.stringify(payload),
+    stderr: '',
+    exit_code: 0,
+  }));
   rig.bus.registerFunction({ id: 'echo::back' }, (payload) => payload);
 }
 
 /** A turn as a loop runs it: calls go to the bus when `allow` has them. Returns all that was said and called. */
-async function turn(text: string, options: { tools?: AgentFunction[]; allow?: (id: string) => boolean; request?: Partial<ChatRequest>; before?: AgentMessage[] } = {}): Promise<{ final: AssistantMessage; called: string[][]; messages: AgentMessage[]; calls: FunctionCallBlock[] }> {
+async function turn(
+  text: string,
+  options: { tools?: AgentFunction[]; allow?: (id: string) => boolean; request?: Partial<ChatRequest>; before?: AgentMessage[] } = {},
+): Promise<{ final: AssistantMessage; called: string[][]; messages: AgentMessage[]; calls: FunctionCallBlock[] }> {
   const tools = options.tools ?? agentTrigger;
   const messages: AgentMessage[] = [...(options.before ?? []), user(text)];
   const called: string[][] = [];
@@ -62,12 +91,21 @@ async function turn(text: string, options: { tools?: AgentFunction[]; allow?: (i
   throw new Error('the turn does not end');
 }
 
-const targetOf = (call: FunctionCallBlock): string => (call.function_id === 'agent_trigger' ? String((call.arguments as JsonObject)['function']) : call.function_id);
+const targetOf = (call: FunctionCallBlock): string =>
+  call.function_id === 'agent_trigger' ? String((call.arguments as JsonObject)['function']) : call.function_id;
 
 async function run(call: FunctionCallBlock, allow: (id: string) => boolean): Promise<AgentMessage> {
   const function_id = targetOf(call);
   const payload: JsonValue | undefined = call.function_id === 'agent_trigger' ? (call.arguments as JsonObject)['payload'] : call.arguments;
-  const result = (text: string, is_error: boolean): AgentMessage => ({ role: 'function_result', function_call_id: call.id, function_id, content: [{ type: 'text', text }], details: null, is_error, timestamp: 2 });
+  const result = (text: string, is_error: boolean): AgentMessage => ({
+    role: 'function_result',
+    function_call_id: call.id,
+    function_id,
+    content: [{ type: 'text', text }],
+    details: null,
+    is_error,
+    timestamp: 2,
+  });
   if (!allow(function_id)) return result(`denied by policy: ${function_id}`, true);
   try {
     return result(JSON.stringify(await rig.call(function_id, payload)), false);
@@ -76,7 +114,8 @@ async function run(call: FunctionCallBlock, allow: (id: string) => boolean): Pro
   }
 }
 
-const README = '# Sunflower\n\n[![badge](x)](y)\n\nA small server\nthat grows.\n\n## Install\n\n```sh\n# not a heading\nnpm i\n```\n\n## Use\n\nText.\n';
+const README =
+  '# Sunflower\n\n[![badge](x)](y)\n\nA small server\nthat grows.\n\n## Install\n\n```sh\n# not a heading\nnpm i\n```\n\n## Use\n\nText.\n';
 
 describe('the demo provider acts as an agent', () => {
   const request = 'read README.md and tell me what this project is';
@@ -88,7 +127,10 @@ describe('the demo provider acts as an agent', () => {
   it('finds a function, reads the file and tells what is in it (agent_trigger)', async () => {
     const { final, called, calls } = await turn(request);
     expect(called).toEqual([['engine::functions::list'], ['coder::read-file']]);
-    expect(calls[0]).toMatchObject({ function_id: 'agent_trigger', arguments: { function: 'engine::functions::list', payload: { prefix: 'coder::' } } });
+    expect(calls[0]).toMatchObject({
+      function_id: 'agent_trigger',
+      arguments: { function: 'engine::functions::list', payload: { prefix: 'coder::' } },
+    });
     expect(calls[1]?.arguments).toEqual({ function: 'coder::read-file', description: 'Read README.md', payload: { path: 'README.md' } });
     const text = textOf(final.content);
     expect(text).toContain('titled **Sunflower**');
@@ -115,9 +157,23 @@ describe('the demo provider acts as an agent', () => {
   it('does several things in order, and several files in one message', async () => {
     await writeFile(join(folder, 'b.txt'), 'bee');
     const { called, final } = await turn('list the files, then search for "TODO" in src, read README.md and b.txt and run `date -u`');
-    expect(called).toEqual([['engine::functions::list'], ['coder::list-folder'], ['coder::search'], ['coder::read-file', 'coder::read-file'], ['shell::exec']]);
+    expect(called).toEqual([
+      ['engine::functions::list'],
+      ['coder::list-folder'],
+      ['coder::search'],
+      ['coder::read-file', 'coder::read-file'],
+      ['shell::exec'],
+    ]);
     const text = textOf(final.content);
-    for (const part of ['- `src/`', '`a.ts:3` TODO: later', 'Sunflower', 'bee', 'ended with exit code 0', '\\"args\\":[\\"-u\\"]'.replaceAll('\\', '')]) expect(text).toContain(part);
+    for (const part of [
+      '- `src/`',
+      '`a.ts:3` TODO: later',
+      'Sunflower',
+      'bee',
+      'ended with exit code 0',
+      '\\"args\\":[\\"-u\\"]'.replaceAll('\\', ''),
+    ])
+      expect(text).toContain(part);
   });
 
   it('does not call what the listing leaves out, and says how to allow it', async () => {
@@ -163,7 +219,9 @@ describe('the demo provider answers in words', () => {
   it('without tools: politely, with a summary of the request', async () => {
     const { final, called } = await turn('read README.md please', { tools: [] });
     expect(called).toEqual([]);
-    expect(textOf(final.content)).toMatch(/You wrote 3 words: "read README.md please"[^]*To read README.md I would need functions[^]*not a language model/);
+    expect(textOf(final.content)).toMatch(
+      /You wrote 3 words: "read README.md please"[\s\S]*To read README.md I would need functions[\s\S]*not a language model/,
+    );
   });
 
   it('to small talk, also when tools are there', async () => {
@@ -184,18 +242,62 @@ describe('the demo provider answers in words', () => {
     expect(said).toBe(textOf(message.content));
     expect(frames.filter((frame) => frame.type === 'text_delta').length).toBeGreaterThan(10);
     expect(types(frames)).toMatch(/^start text_start (text_delta )+text_end usage done$/);
-    expect(message.usage).toMatchObject({ input: Math.ceil((40 + 'über 😀 emoji'.length) / 4), output: Math.ceil(said.length / 4), cost_usd: 0 });
+    expect(message.usage).toMatchObject({
+      input: Math.ceil((40 + 'über 😀 emoji'.length) / 4),
+      output: Math.ceil(said.length / 4),
+      cost_usd: 0,
+    });
     expect(terminals(frames)).toBe(1);
   });
 });
 
 describe('the demo provider answers with JSON', () => {
   const schemas: [string, JsonValue][] = [
-    ['an object', { type: 'object', properties: { summary: { type: 'string' }, n: { type: 'integer', minimum: 3 }, ok: { type: 'boolean' } }, required: ['summary', 'n', 'ok'], additionalProperties: false }],
-    ['references', { definitions: { T: { type: 'object', properties: { kids: { type: 'array', items: { $ref: '#/definitions/T' } } }, required: ['kids'] } }, $ref: '#/definitions/T' }],
-    ['unions and limits', { type: 'object', required: ['a', 'b', 'c', 'd'], properties: { a: { anyOf: [{ type: 'string', minLength: 4, maxLength: 6 }] }, b: { enum: ['x', 'y'] }, c: { type: 'array', minItems: 2, items: { type: 'number', exclusiveMinimum: 1 } }, d: { const: 7 } } }],
+    [
+      'an object',
+      {
+        type: 'object',
+        properties: { summary: { type: 'string' }, n: { type: 'integer', minimum: 3 }, ok: { type: 'boolean' } },
+        required: ['summary', 'n', 'ok'],
+        additionalProperties: false,
+      },
+    ],
+    [
+      'references',
+      {
+        definitions: {
+          T: { type: 'object', properties: { kids: { type: 'array', items: { $ref: '#/definitions/T' } } }, required: ['kids'] },
+        },
+        $ref: '#/definitions/T',
+      },
+    ],
+    [
+      'unions and limits',
+      {
+        type: 'object',
+        required: ['a', 'b', 'c', 'd'],
+        properties: {
+          a: { anyOf: [{ type: 'string', minLength: 4, maxLength: 6 }] },
+          b: { enum: ['x', 'y'] },
+          c: { type: 'array', minItems: 2, items: { type: 'number', exclusiveMinimum: 1 } },
+          d: { const: 7 },
+        },
+      },
+    ],
     ['a string', { type: 'string', maxLength: 5 }],
-    ['an array', { type: 'array', minItems: 1, items: { allOf: [{ type: 'object', required: ['p'], properties: { p: { type: ['null', 'integer'], multipleOf: 5, minimum: 6 } } }, { required: ['q'] }] } }],
+    [
+      'an array',
+      {
+        type: 'array',
+        minItems: 1,
+        items: {
+          allOf: [
+            { type: 'object', required: ['p'], properties: { p: { type: ['null', 'integer'], multipleOf: 5, minimum: 6 } } },
+            { required: ['q'] },
+          ],
+        },
+      },
+    ],
   ];
   it.each(schemas)('that meets %s', async (_, schema) => {
     const { message } = await generate({ messages: [user('hello')], response_format: { type: 'json', schema } });
@@ -205,7 +307,10 @@ describe('the demo provider answers with JSON', () => {
   it('after the calls that the request needs, by submit_result where that is the way', async () => {
     addFunctions();
     await writeFile(join(folder, 'README.md'), README);
-    const submit = { ...tool('submit_result'), parameters: { type: 'object', properties: { summary: { type: 'string' } }, required: ['summary'] } };
+    const submit = {
+      ...tool('submit_result'),
+      parameters: { type: 'object', properties: { summary: { type: 'string' } }, required: ['summary'] },
+    };
     const { called, final } = await turn('read README.md', { tools: [...agentTrigger, submit] });
     expect(called).toEqual([['engine::functions::list'], ['coder::read-file']]);
     const [handed] = callsOf(final.content);
@@ -218,7 +323,9 @@ describe('scripts of the demo provider', () => {
   beforeEach(addFunctions);
 
   it('makes calls one after another and together, and reports them', async () => {
-    const { called, final, calls } = await turn('/call echo::back {"n": 1, "s": "a && b"}\n/call echo::back {"n": 2} && echo::back {\n "n": 3\n}\n/call nope::x');
+    const { called, final, calls } = await turn(
+      '/call echo::back {"n": 1, "s": "a && b"}\n/call echo::back {"n": 2} && echo::back {\n "n": 3\n}\n/call nope::x',
+    );
     expect(called).toEqual([['echo::back'], ['echo::back', 'echo::back'], ['nope::x']]);
     expect(calls.map((call) => (call.arguments as JsonObject)['payload'])).toEqual([{ n: 1, s: 'a && b' }, { n: 2 }, { n: 3 }, {}]);
     const text = textOf(final.content);
@@ -261,7 +368,10 @@ describe('scripts of the demo provider', () => {
     const { message } = await generate({ messages: [user('/error rate_limited 200 slow down')] });
     expect(message).toMatchObject({ stop_reason: 'error', error_kind: 'rate_limited', error_message: 'slow down (after 3 tries)' });
     expect(rig.pauses).toEqual([220, 220]);
-    expect((await generate({ messages: [user('/say half\n/error transient')] })).message).toMatchObject({ stop_reason: 'error', content: [{ text: 'half' }] });
+    expect((await generate({ messages: [user('/say half\n/error transient')] })).message).toMatchObject({
+      stop_reason: 'error',
+      content: [{ text: 'half' }],
+    });
     expect((await generate({ messages: [user('/error nonsense')] })).message).toMatchObject({ error_kind: 'permanent' });
   });
 
@@ -271,11 +381,17 @@ describe('scripts of the demo provider', () => {
 
   it('goes slowly, and stops at once when it is cancelled', async () => {
     const channel = await rig.bus.createChannel();
-    const chat = rig.call<{ stop_reason: string }>('router::chat', { model: 'demo', messages: [user('/slow 40\n/say one two three four five six')], request_id: 'r', writer_ref: channel.writerRef });
+    const chat = rig.call<{ stop_reason: string }>('router::chat', {
+      model: 'demo',
+      messages: [user('/slow 40\n/say one two three four five six')],
+      request_id: 'r',
+      writer_ref: channel.writerRef,
+    });
     const frames: StreamFrame[] = [];
     while (!frames.some((frame) => frame.type === 'text_delta')) frames.push(...((await channel.reader.next()) as StreamFrame[]));
     await rig.call('router::abort', { request_id: 'r' });
-    for (let batch = await channel.reader.next(); batch !== null; batch = await channel.reader.next()) frames.push(...(batch as StreamFrame[]));
+    for (let batch = await channel.reader.next(); batch !== null; batch = await channel.reader.next())
+      frames.push(...(batch as StreamFrame[]));
     expect((await chat).stop_reason).toBe('aborted');
     expect(frames[frames.length - 1]).toMatchObject({ type: 'done', message: { content: [{ type: 'text', text: 'one ' }] } });
   });
@@ -289,6 +405,8 @@ describe('the registration of the demo provider', () => {
   it('needs no key and costs nothing', async () => {
     expect(await rig.call('router::provider::list', {})).toMatchObject({ providers: [{ id: 'demo', configured: true, available: true }] });
     expect(await rig.call('provider::demo::refresh_models', {})).toEqual({ ok: true, count: 1 });
-    expect(await rig.call('router::models::get', { provider: 'demo', id: 'demo' })).toMatchObject({ model: { pricing: { input: 0, output: 0 } } });
+    expect(await rig.call('router::models::get', { provider: 'demo', id: 'demo' })).toMatchObject({
+      model: { pricing: { input: 0, output: 0 } },
+    });
   });
 });

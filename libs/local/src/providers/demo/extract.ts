@@ -1,5 +1,5 @@
 import type { JsonValue } from '#libs/contracts';
-import { asObject, code, short, type CallResult } from './reply.js';
+import { asObject, type CallResult, code, short } from './reply.js';
 
 const REFUSED = /polic(?:y|ies)|\bden(?:y|ied|ies)\b|not allowed|not permitted|forbidden|refused/i;
 
@@ -12,7 +12,7 @@ export function report(result: CallResult): string {
       ? `The call of ${id} was refused: ${reason}\n\n${howToAllow(result.function_id)}`
       : `The call of ${id} failed: ${reason}`;
   }
-  const value = valueOf(result);
+  const value = parsed(result);
   switch (result.function_id) {
     case 'coder::read-file':
       return aboutFile(String(asObject(result.arguments)['path'] ?? 'the file'), contentOf(value) ?? result.text);
@@ -33,8 +33,10 @@ export function report(result: CallResult): string {
 }
 
 /** How an operator lets a turn call a function. */
-export const howToAllow = (functionId: string): string =>
-  `To allow it, add ${code(functionId)} (or ${code(`${functionId.split('::')[0] ?? functionId}::*`)}) to \`options.functions.allow\` of the message, and see that \`deny\` does not match it.`;
+export function howToAllow(functionId: string): string {
+  const group = `${functionId.split('::')[0] ?? functionId}::*`;
+  return `To allow it, add ${code(functionId)} or ${code(group)} to \`options.functions.allow\` of the message (on the command line: ${code(`--allow "${group}"`)}), and see that no \`deny\` matches it.`;
+}
 
 /** The ids in the result of `engine::functions::list`, also when its text was cut. */
 export function listedFunctions(result: CallResult): string[] {
@@ -46,7 +48,7 @@ export function listedFunctions(result: CallResult): string[] {
   return [];
 }
 
-function valueOf(result: CallResult): JsonValue {
+function parsed(result: CallResult): JsonValue {
   try {
     return JSON.parse(result.text) as JsonValue;
   } catch {
@@ -64,7 +66,7 @@ const items = (names: readonly string[], max: number): string =>
 
 /** The headline facts of a text: title, first paragraph, headings, or its first lines. */
 export function aboutFile(path: string, content: string): string {
-  const lines = content.replace(/\r\n?/g, '\n').split('\n');
+  const lines = content.replace(/\r\n?/g, '\n').replace(/\n$/, '').split('\n');
   const count = `${lines.length} ${lines.length === 1 ? 'line' : 'lines'}`;
   if (content.trim() === '') return `${code(path)} is empty.`;
   if (!/\.(?:md|markdown|mdx|txt|rst)$|^[^.]+$/i.test(path)) {
@@ -74,7 +76,13 @@ export function aboutFile(path: string, content: string): string {
   const { title, paragraph, headings } = outline(lines);
   const facts = [title === undefined ? `${code(path)} has ${count}.` : `${code(path)} is titled **${title}** and has ${count}.`];
   if (paragraph !== '') facts.push(`It says:\n\n> ${short(paragraph, 420)}`);
-  if (headings.length > 0) facts.push(`Its ${headings.length === 1 ? 'section is' : 'sections are'}:\n\n${items(headings.map((h) => `- ${h}`), 12)}`);
+  if (headings.length > 0)
+    facts.push(
+      `Its ${headings.length === 1 ? 'section is' : 'sections are'}:\n\n${items(
+        headings.map((h) => `- ${h}`),
+        12,
+      )}`,
+    );
   return facts.join('\n\n');
 }
 
@@ -118,7 +126,10 @@ function aboutSearch(query: string, value: JsonValue): string {
 function aboutFolder(path: string, value: JsonValue, text: string): string {
   const names = namesIn(value);
   if (names.length === 0) return `${code(path)} looks like this:\n\n\`\`\`\n${text.slice(0, 800).trimEnd()}\n\`\`\``;
-  return `${path === '.' ? 'The folder' : code(path)} has ${names.length} ${names.length === 1 ? 'entry' : 'entries'}:\n\n${items(names.map((name) => `- ${code(name)}`), 20)}`;
+  return `${path === '.' ? 'The folder' : code(path)} has ${names.length} ${names.length === 1 ? 'entry' : 'entries'}:\n\n${items(
+    names.map((name) => `- ${code(name)}`),
+    20,
+  )}`;
 }
 
 /** The names in a listing, one level deep, with a slash after folders. */
@@ -140,9 +151,13 @@ function aboutCommand(args: JsonValue, value: JsonValue, text: string): string {
   const { command, args: rest } = asObject(args);
   const line = [command, ...(Array.isArray(rest) ? rest : [])].map(String).join(' ');
   const { stdout, stderr, exit_code: exit } = asObject(value);
-  const output = [stdout, stderr].filter((part): part is string => typeof part === 'string' && part.trim() !== '').join('\n') || (stdout === undefined ? text : '');
+  const output =
+    [stdout, stderr].filter((part): part is string => typeof part === 'string' && part.trim() !== '').join('\n') ||
+    (stdout === undefined ? text : '');
   const ended = typeof exit === 'number' ? `${code(line)} ended with exit code ${exit}` : `${code(line)} ran`;
-  return output === '' ? `${ended} and printed nothing.` : `${ended} and printed:\n\n\`\`\`\n${output.slice(0, 800).trimEnd().replaceAll('```', "'''")}\n\`\`\``;
+  return output === ''
+    ? `${ended} and printed nothing.`
+    : `${ended} and printed:\n\n\`\`\`\n${output.slice(0, 800).trimEnd().replaceAll('```', "'''")}\n\`\`\``;
 }
 
 function aboutPage(url: string, value: JsonValue, text: string): string {
@@ -156,4 +171,7 @@ function aboutPage(url: string, value: JsonValue, text: string): string {
 const aboutFunctions = (ids: readonly string[]): string =>
   ids.length === 0
     ? 'No function may be called in this turn.'
-    : `${ids.length} ${ids.length === 1 ? 'function' : 'functions'} may be called:\n\n${items(ids.map((id) => `- ${code(id)}`), 40)}`;
+    : `${ids.length} ${ids.length === 1 ? 'function' : 'functions'} may be called:\n\n${items(
+        ids.map((id) => `- ${code(id)}`),
+        40,
+      )}`;

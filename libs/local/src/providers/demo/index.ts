@@ -1,3 +1,2 @@
-export { demoHelp } from './agent.js';
 export { DemoProviderModule } from './demo.module.js';
-export { DemoProvider, demoModels } from './demo.provider.js';
+export { DemoProvider } from './demo.provider.js';

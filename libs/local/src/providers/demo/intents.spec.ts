@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { intentsOf } from './intents.js';
 
-const plan = (request: string): string[] => intentsOf(request).map(({ calls }) => calls.map((call) => `${call.function_id} ${JSON.stringify(call.arguments)}`).join(' & '));
+const plan = (request: string): string[] =>
+  intentsOf(request).map(({ calls }) => calls.map((call) => `${call.function_id} ${JSON.stringify(call.arguments)}`).join(' & '));
 const file = (path: string): string => `coder::read-file {"path":"${path}"}`;
 
 describe('what a request asks for', () => {

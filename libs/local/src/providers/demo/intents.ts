@@ -9,18 +9,20 @@ export interface Intent {
 }
 
 const QUOTED = /`[^`]+`|"[^"]+"|“[^”]+”|(?<=^|[\s(])'[^']+'(?=$|[\s).,;:!?])/g;
-const VERB = '(?:read|open|show|print|view|list|search|find|grep|look|fetch|download|run|execute|write|create|save|tell|explain|delegate|ask|summari[sz]e|describe)';
+const VERB =
+  '(?:read|open|show|print|view|list|search|find|grep|look|fetch|download|run|execute|write|create|save|tell|explain|delegate|ask|summari[sz]e|describe)';
 const BETWEEN = new RegExp(`\\n+|;\\s*|[.!?]\\s+|,?\\s+(?:and\\s+)?then\\s+|,?\\s+and\\s+(?=${VERB}\\b)|,\\s+(?=${VERB}\\b)`, 'i');
-const FILE = /(?<![\w./@-])(?:[\w@.-]*\/)*[\w@-][\w@.-]*\.[A-Za-z][A-Za-z0-9]{0,9}(?![\w/@-])|\b(?:README|CHANGELOG|CONTRIBUTING)\b(?!\.)|\b(?:LICENSE|Makefile|Dockerfile)\b(?!\.)/g;
+const FILE =
+  /(?<![\w./@-])(?:[\w@.-]*\/)*[\w@-][\w@.-]*\.[A-Za-z][A-Za-z0-9]{0,9}(?![\w/@-])|\b(?:README|CHANGELOG|CONTRIBUTING)\b(?!\.)|\b(?:LICENSE|Makefile|Dockerfile)\b(?!\.)/g;
 const URL_PATTERN = /https?:\/\/[^\s<>"'`)\]]+/;
 
 /** What a request asks for, in its order, each thing once. Empty when it asks for nothing that a function could do. */
 export function intentsOf(request: string): Intent[] {
-  const task = /\b(?:sub-?agent|delegate|spawn)\b[^:\n]*:\s*([^]+)$/i.exec(request)?.[1];
+  const task = /\b(?:sub-?agent|delegate|spawn)\b[^:\n]*:\s*([\s\S]+)$/i.exec(request)?.[1];
   if (task !== undefined) return [subAgent(task)];
   const quoted: string[] = [];
-  const masked = request.replace(QUOTED, (span) => `\u0001${quoted.push(span) - 1}\u0001`);
-  const clauses = masked.split(BETWEEN).map((clause) => clause.replace(/\u0001(\d+)\u0001/g, (_, n: string) => quoted[Number(n)] ?? ''));
+  const masked = request.replace(QUOTED, (span) => `\uE000${quoted.push(span) - 1}\uE000`);
+  const clauses = masked.split(BETWEEN).map((clause) => clause.replace(/\uE000(\d+)\uE000/g, (_, n: string) => quoted[Number(n)] ?? ''));
   const found: Intent[] = [];
   const seen = new Set<string>();
   for (const clause of clauses) {
@@ -82,7 +84,9 @@ function functions(clause: string): Intent | null {
 }
 
 function search(clause: string): Intent | null {
-  const found = /\b(?:search|grep|find|look)\b(?:\s+(?:the\s+)?(?:project|code|files|repo(?:sitory)?))?(?:\s+for)?\s+(.+)$/i.exec(clause)?.[1];
+  const found = /\b(?:search|grep|find|look)\b(?:\s+(?:the\s+)?(?:project|code|files|repo(?:sitory)?))?(?:\s+for)?\s+(.+)$/i.exec(
+    clause,
+  )?.[1];
   if (found === undefined) return null;
   const exact = /`([^`]+)`|"([^"]+)"|“([^”]+)”|'([^']+)'/.exec(found);
   const place = /\s+(?:in|under|within)\s+(?:the\s+)?([\w./-]+?)(?:\s+(?:folder|directory))?[.?!]*$/i.exec(found);
@@ -92,20 +96,32 @@ function search(clause: string): Intent | null {
     .replace(/[.?!]+$/, '');
   const query = exact?.slice(1).find((group) => group !== undefined) ?? words;
   if (query === '') return null;
-  const path: JsonObject = place?.[1] !== undefined && /[/.]/.test(place[1]) ? { path: place[1] } : place?.[1] === 'src' ? { path: 'src' } : {};
+  const path: JsonObject =
+    place?.[1] !== undefined && /[/.]/.test(place[1]) ? { path: place[1] } : place?.[1] === 'src' ? { path: 'src' } : {};
   return one('search the files', 'coder::search', { query, ...path }, `Search for ${query}`);
 }
 
 function folder(clause: string): Intent | null {
-  const path = /\b(?:in|of|under)\s+(?:the\s+)?(?:folder\s+|directory\s+)?([\w.][\w./-]*)(?:\s+(?:folder|directory))?[.?!]*$/i.exec(clause)?.[1]?.replace(/\.$/, '') ?? '';
+  const path =
+    /\b(?:in|of|under)\s+(?:the\s+)?(?:folder\s+|directory\s+)?([\w.][\w./-]*)(?:\s+(?:folder|directory))?[.?!]*$/i
+      .exec(clause)?.[1]
+      ?.replace(/\.$/, '') ?? '';
   const place = path === '' || /^(?:this|here|it|the|project|current|repo|repository|folder|directory)$/i.test(path) ? '.' : path;
-  if (/\btree\b|\b(?:structure|layout)\b/i.test(clause)) return one('show the folder tree', 'coder::tree', { path: place }, `Show the tree of ${place}`);
-  const lists = /^\s*(?:ls|dir)\b|\blist\b.*\b(?:files?|folders?|director(?:y|ies)|entries)\b|\b(?:which|what|show)\b.*\bfiles\b|^\s*list\b/i.test(clause);
+  if (/\btree\b|\b(?:structure|layout)\b/i.test(clause))
+    return one('show the folder tree', 'coder::tree', { path: place }, `Show the tree of ${place}`);
+  const lists =
+    /^\s*(?:ls|dir)\b|\blist\b.*\b(?:files?|folders?|director(?:y|ies)|entries)\b|\b(?:which|what|show)\b.*\bfiles\b|^\s*list\b/i.test(
+      clause,
+    );
   return lists ? one('list a folder', 'coder::list-folder', { path: place }, `List ${place}`) : null;
 }
 
 function files(clause: string): Intent | null {
-  if (!/\b(?:read|open|show|print|view|cat|summari[sz]e|explain|describe|look|check|tell|what|inside)\b/i.test(clause) && !/^[^\s]+$/.test(clause)) return null;
+  if (
+    !/\b(?:read|open|show|print|view|cat|summari[sz]e|explain|describe|look|check|tell|what|inside)\b/i.test(clause) &&
+    !/^[^\s]+$/.test(clause)
+  )
+    return null;
   const paths = pathsIn(clause);
   return paths.length === 0 ? null : read(paths.slice(0, 4));
 }

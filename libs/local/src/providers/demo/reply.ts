@@ -1,4 +1,15 @@
-import { callsOf, textOf, type AgentFunction, type AgentMessage, type ErrorKind, type JsonObject, type JsonValue, type ResponseFormat, type StopReason, type ThinkingLevel } from '#libs/contracts';
+import {
+  type AgentFunction,
+  type AgentMessage,
+  callsOf,
+  type ErrorKind,
+  type JsonObject,
+  type JsonValue,
+  type ResponseFormat,
+  type StopReason,
+  type ThinkingLevel,
+  textOf,
+} from '#libs/contracts';
 
 /** One block of an answer. `pauseMs` is the pause before each word of it. */
 export type Part = { pauseMs?: number } & (
@@ -18,7 +29,9 @@ export interface PlannedCall {
 /** What a generation answers. */
 export interface Reply {
   parts: Part[];
-  end: { stop_reason: Extract<StopReason, 'end' | 'length' | 'function_call'> } | { error: { kind: ErrorKind; message: string; retryAfterMs?: number } };
+  end:
+    | { stop_reason: Extract<StopReason, 'end' | 'length' | 'function_call'> }
+    | { error: { kind: ErrorKind; message: string; retryAfterMs?: number } };
 }
 
 /** What an answer depends on. */
@@ -62,7 +75,8 @@ export function turnOf(messages: readonly AgentMessage[]): Turn {
       for (const call of callsOf(message.content)) calls.set(call.id, unwrap(call));
     } else if (message.role === 'function_result') {
       turn.results.push({
-        function_id: message.function_id === AGENT_TRIGGER ? (calls.get(message.function_call_id)?.function_id ?? AGENT_TRIGGER) : message.function_id,
+        function_id:
+          message.function_id === AGENT_TRIGGER ? (calls.get(message.function_call_id)?.function_id ?? AGENT_TRIGGER) : message.function_id,
         arguments: calls.get(message.function_call_id)?.arguments ?? null,
         text: textOf(message.content),
         details: message.details,
@@ -96,7 +110,12 @@ export const asObject = (value: JsonValue | undefined): JsonObject =>
 export function short(text: string, max: number): string {
   const flat = text.replace(/\s+/g, ' ').trim();
   const points = [...flat];
-  return points.length <= max ? flat : `${points.slice(0, max - 1).join('').trimEnd()}…`;
+  return points.length <= max
+    ? flat
+    : `${points
+        .slice(0, max - 1)
+        .join('')
+        .trimEnd()}…`;
 }
 
 /** Inline code, also around text that holds backticks. */

@@ -25,11 +25,26 @@ class Builder {
     if (schema['const'] !== undefined) return schema['const'];
     if (Array.isArray(schema['enum']) && schema['enum'].length > 0) return schema['enum'][0] as JsonValue;
     if (schema['default'] !== undefined && this.meets(schema, schema['default'])) return schema['default'];
-    if (typeof schema['$ref'] === 'string') return this.build({ ...this.lookUp(schema['$ref']), ...without(schema, '$ref') }, name, depth + 1);
-    if (Array.isArray(schema['allOf'])) return this.build(merge(without(schema, 'allOf'), schema['allOf'].map((part) => this.open(part))), name, depth + 1);
+    if (typeof schema['$ref'] === 'string')
+      return this.build({ ...this.lookUp(schema['$ref']), ...without(schema, '$ref') }, name, depth + 1);
+    if (Array.isArray(schema['allOf']))
+      return this.build(
+        merge(
+          without(schema, 'allOf'),
+          schema['allOf'].map((part) => this.open(part)),
+        ),
+        name,
+        depth + 1,
+      );
     for (const keyword of ['anyOf', 'oneOf']) {
       const branches = schema[keyword];
-      if (Array.isArray(branches)) return this.choose(schema, branches.map((branch) => merge(without(schema, keyword), [this.open(branch)])), name, depth);
+      if (Array.isArray(branches))
+        return this.choose(
+          schema,
+          branches.map((branch) => merge(without(schema, keyword), [this.open(branch)])),
+          name,
+          depth,
+        );
     }
     return this.ofType(schema, typeOf(schema), name, depth);
   }
@@ -50,7 +65,9 @@ class Builder {
       case 'array': {
         const length = numberOf(schema['minItems']) ?? 0;
         const each = Array.isArray(schema['items']) ? schema['items'] : undefined;
-        return Array.from({ length }, (_, i) => this.build(asObject(each?.[i] ?? (each === undefined ? schema['items'] : {})), name, depth + 1));
+        return Array.from({ length }, (_, i) =>
+          this.build(asObject(each?.[i] ?? (each === undefined ? schema['items'] : {})), name, depth + 1),
+        );
       }
       case 'integer':
       case 'number':
@@ -71,7 +88,10 @@ class Builder {
 
   private lookUp(reference: string): JsonObject {
     let node: JsonValue = this.root;
-    for (const key of reference.replace(/^#\/?/, '').split('/').filter((part) => part !== '')) {
+    for (const key of reference
+      .replace(/^#\/?/, '')
+      .split('/')
+      .filter((part) => part !== '')) {
       node = asObject(node)[key.replaceAll('~1', '/').replaceAll('~0', '~')] ?? null;
     }
     return asObject(node);
@@ -93,11 +113,13 @@ function without(schema: JsonObject, key: string): JsonObject {
 }
 
 function merge(base: JsonObject, parts: readonly JsonObject[]): JsonObject {
-  return parts.reduce<JsonObject>((all, part) => {
-    const required = [...(Array.isArray(all['required']) ? all['required'] : []), ...(Array.isArray(part['required']) ? part['required'] : [])];
-    const properties = { ...asObject(all['properties']), ...asObject(part['properties']) };
-    return { ...all, ...part, ...(required.length > 0 ? { required } : {}), ...(Object.keys(properties).length > 0 ? { properties } : {}) };
-  }, base);
+  const all = [base, ...parts];
+  const required = all.flatMap((part) => (Array.isArray(part['required']) ? part['required'] : []));
+  const properties = Object.assign({}, ...all.map((part) => asObject(part['properties']))) as JsonObject;
+  const merged = Object.assign({}, ...all) as JsonObject;
+  if (required.length > 0) merged['required'] = required;
+  if (Object.keys(properties).length > 0) merged['properties'] = properties;
+  return merged;
 }
 
 function typeOf(schema: JsonObject): string {
@@ -123,8 +145,16 @@ function numberFor(schema: JsonObject, isWhole: boolean): number {
 
 function stringFor(schema: JsonObject, text: string): string {
   const known: { [format: string]: string } = {
-    date: '2000-01-01', time: '00:00:00Z', 'date-time': '2000-01-01T00:00:00Z', email: 'demo@example.com', uri: 'https://example.com', url: 'https://example.com',
-    uuid: '00000000-0000-4000-8000-000000000000', hostname: 'example.com', ipv4: '192.0.2.1', ipv6: '2001:db8::1',
+    date: '2000-01-01',
+    time: '00:00:00Z',
+    'date-time': '2000-01-01T00:00:00Z',
+    email: 'demo@example.com',
+    uri: 'https://example.com',
+    url: 'https://example.com',
+    uuid: '00000000-0000-4000-8000-000000000000',
+    hostname: 'example.com',
+    ipv4: '192.0.2.1',
+    ipv6: '2001:db8::1',
   };
   const format = schema['format'];
   const base = (typeof format === 'string' ? known[format] : undefined) ?? short(text, 300);

@@ -71,7 +71,12 @@ export function parseScript(text: string): ScriptStep[] {
         const calls = reader.calls();
         for (const call of calls) {
           if ('wrong' in call) say(call.wrong);
-          else parts.push({ type: 'call', pauseMs, call: { ...call, description: `Call ${call.function_id} as the script says`.slice(0, 120) } });
+          else
+            parts.push({
+              type: 'call',
+              pauseMs,
+              call: { ...call, description: `Call ${call.function_id} as the script says`.slice(0, 120) },
+            });
         }
         if (parts.some((part) => part.type === 'call')) close({ stop_reason: 'function_call' });
         break;
@@ -86,7 +91,8 @@ export function parseScript(text: string): ScriptStep[] {
 
 function readError(line: string): { kind: ErrorKind; message: string; retryAfterMs?: number } {
   const [kind = 'transient', ...rest] = line.split(/\s+/).filter((word) => word !== '');
-  if (!KINDS.includes(kind)) return { kind: 'permanent', message: `the demo script asks for an error of kind ${kind}; kinds: ${KINDS.join(', ')}` };
+  if (!KINDS.includes(kind))
+    return { kind: 'permanent', message: `the demo script asks for an error of kind ${kind}; kinds: ${KINDS.join(', ')}` };
   const retryAfterMs = /^\d+$/.test(rest[0] ?? '') ? Number(rest.shift()) : undefined;
   const message = rest.join(' ') || `the demo script asks for an error of kind ${kind}`;
   return { kind: kind as ErrorKind, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
@@ -152,7 +158,9 @@ class ScriptReader {
     try {
       return { function_id, arguments: JSON.parse(text) as JsonValue };
     } catch (error) {
-      return { wrong: `The arguments of \`${function_id}\` are not JSON (${error instanceof Error ? error.message : 'not valid'}), so I did not call it.` };
+      return {
+        wrong: `The arguments of \`${function_id}\` are not JSON (${error instanceof Error ? error.message : 'not valid'}), so I did not call it.`,
+      };
     }
   }
 

@@ -43,7 +43,11 @@ class ReplyStream {
     if ('stop_reason' in end) return await this.end(end.stop_reason);
     const { kind, message: error_message, retryAfterMs } = end.error;
     const error: AssistantMessage = { ...this.message('error'), usage: this.usage(), error_kind: kind, error_message };
-    await this.send({ type: 'error', error, ...(retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs }) } satisfies ProviderErrorFrame);
+    await this.send({
+      type: 'error',
+      error,
+      ...(retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs }),
+    } satisfies ProviderErrorFrame);
   }
 
   private async part(part: Part, index: number): Promise<void> {

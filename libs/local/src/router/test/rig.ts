@@ -1,7 +1,15 @@
-import { Global, Module, type DynamicModule, type Type } from '@nestjs/common';
+import { type DynamicModule, Global, Module, type Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import type { AssistantMessage, ChatRequest, ChatResponse, ProviderRegistration, ProviderStreamRequest, StreamFrame, Usage } from '#libs/contracts';
-import { BUS, BusErrorFilter, IiiTransport, LocalEngine, type ChannelWriter, type InvocationContext, type LocalBus } from '#libs/iii';
+import type {
+  AssistantMessage,
+  ChatRequest,
+  ChatResponse,
+  ProviderRegistration,
+  ProviderStreamRequest,
+  StreamFrame,
+  Usage,
+} from '#libs/contracts';
+import { BUS, BusErrorFilter, type ChannelWriter, IiiTransport, type InvocationContext, type LocalBus, LocalEngine } from '#libs/iii';
 import { RouterEvents } from '../events.js';
 import { RouterModule } from '../router.module.js';
 import { defaultRouterSettings, ROUTER_ENV, ROUTER_SETTINGS, ROUTER_TIMING, type RouterLimits, type RouterSettings } from '../settings.js';
@@ -56,14 +64,20 @@ export async function makeRig(options: RigOptions = {}): Promise<Rig> {
       return Promise.resolve();
     },
   };
-  const module = await Test.createTestingModule({ imports: [globals(bus, settings, options.env ?? {}, timing), RouterModule, ...(options.modules ?? [])] }).compile();
+  const module = await Test.createTestingModule({
+    imports: [globals(bus, settings, options.env ?? {}, timing), RouterModule, ...(options.modules ?? [])],
+  }).compile();
   const app = module.createNestMicroservice({ strategy: new IiiTransport(bus) });
   app.useLogger(false);
   app.useGlobalFilters(new BusErrorFilter());
   await app.listen();
   const call = <T>(function_id: string, payload: unknown): Promise<T> => bus.trigger<T>({ function_id, payload });
   return {
-    engine, bus, settings, pauses, call,
+    engine,
+    bus,
+    settings,
+    pauses,
+    call,
     events: module.get(RouterEvents),
     provider: (id, plays, registration = {}) => addProvider(engine, id, plays, registration),
     async chat(request) {
@@ -90,7 +104,12 @@ function globals(bus: LocalBus, settings: RouterSettings, env: object, timing: o
   return { module: Globals, providers, exports: providers.map(({ provide }) => provide) };
 }
 
-async function addProvider(engine: LocalEngine, id: string, plays: Play[], registration: Partial<ProviderRegistration>): Promise<FakeProvider> {
+async function addProvider(
+  engine: LocalEngine,
+  id: string,
+  plays: Play[],
+  registration: Partial<ProviderRegistration>,
+): Promise<FakeProvider> {
   const worker = engine.connect({ name: `provider-${id}` });
   const requests: ProviderStreamRequest[] = [];
   let cancel = (): void => undefined;
@@ -123,19 +142,29 @@ export async function readAll(reader: { next(): Promise<readonly unknown[] | nul
 
 /** A provider's message. */
 export const message = (over: Partial<AssistantMessage> = {}): AssistantMessage => ({
-  role: 'assistant', content: [{ type: 'text', text: 'hello' }], model: 'm', provider: 'p', stop_reason: 'end', timestamp: 1, ...over,
+  role: 'assistant',
+  content: [{ type: 'text', text: 'hello' }],
+  model: 'm',
+  provider: 'p',
+  stop_reason: 'end',
+  timestamp: 1,
+  ...over,
 });
 
 /** Sends frames and returns. */
-export const sends = (...frames: ScriptFrame[]): Play => async (writer) => {
-  for (const frame of frames) await writer.send(frame);
-};
+export const sends =
+  (...frames: ScriptFrame[]): Play =>
+  async (writer) => {
+    for (const frame of frames) await writer.send(frame);
+  };
 
 /** Sends frames, then nothing until the router closes the channel. */
-export const stalls = (...frames: ScriptFrame[]): Play => async (writer) => {
-  for (const frame of frames) await writer.send(frame);
-  if (!writer.signal.aborted) await new Promise((resolve) => writer.signal.addEventListener('abort', resolve, { once: true }));
-};
+export const stalls =
+  (...frames: ScriptFrame[]): Play =>
+  async (writer) => {
+    for (const frame of frames) await writer.send(frame);
+    if (!writer.signal.aborted) await new Promise((resolve) => writer.signal.addEventListener('abort', resolve, { once: true }));
+  };
 
 export const start: StreamFrame = { type: 'start', partial: message({ content: [] }) };
 export const delta = (text: string): StreamFrame => ({ type: 'text_delta', delta: text });
@@ -152,4 +181,5 @@ export const good = (): Play => sends(start, { type: 'text_start' }, delta('hel'
 /** The types of frames, for a short comparison. */
 export const types = (frames: readonly StreamFrame[]): string => frames.map((frame) => frame.type).join(' ');
 /** How many frames end the stream. */
-export const terminals = (frames: readonly StreamFrame[]): number => frames.filter((frame) => frame.type === 'done' || frame.type === 'error').length;
+export const terminals = (frames: readonly StreamFrame[]): number =>
+  frames.filter((frame) => frame.type === 'done' || frame.type === 'error').length;
