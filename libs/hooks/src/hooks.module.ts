@@ -1,0 +1,10 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { COMPILE_GLOBS, HookRegistry, type CompileGlobs } from './registry.js';
+
+/** The hook points. Needs `BUS`; `HookRegistry.publish` makes them known. */
+@Module({})
+export class HooksModule {
+  static forRoot(compile: CompileGlobs): DynamicModule {
+    return { module: HooksModule, providers: [HookRegistry, { provide: COMPILE_GLOBS, useValue: compile }], exports: [HookRegistry] };
+  }
+}
