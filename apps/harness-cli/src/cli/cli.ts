@@ -56,6 +56,11 @@ export class Cli {
     for (const line of lines) this.stdout.write(`${line}\n`);
   }
 
+  /** Columns for what goes to standard output; infinite when that is no terminal. */
+  get columns(): number {
+    return this.stdout.stream.isTTY === true ? this.stdout.columns : Number.POSITIVE_INFINITY;
+  }
+
   /** Path and origin of the data folder. */
   dataDir(): ReturnType<typeof dataDir> {
     return dataDir(this.global.dataDir, this.io.env);

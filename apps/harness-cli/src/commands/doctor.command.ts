@@ -4,8 +4,12 @@ import { EXIT, type ExitCode } from '../cli/exit.js';
 import type { Check, CheckStatus } from '../checks/check.js';
 import { pad } from '../render/format.js';
 import { jsonLine, sanitizeLine } from '../render/sanitize.js';
+import { wrap } from '../render/wrap.js';
 
 const MARK: { readonly [status in CheckStatus]: string } = { ok: '✓', warn: '!', fail: '✗' };
+
+/** Columns before what is said of a check. */
+const INDENT = 15;
 
 /** `doctor`: what works here, and what to do about what doesn't. */
 @Command({ name: 'doctor', description: 'Check what works here, and say what to do about what does not' })
@@ -56,7 +60,8 @@ export class DoctorCommand extends HarnessCommand {
   private lines({ name, status, detail, advice }: Check): string[] {
     const { out } = this.cli;
     const paint = status === 'ok' ? out.green : status === 'warn' ? out.yellow : out.red;
-    const first = `${paint(MARK[status])} ${out.bold(pad(name, 11))}  ${sanitizeLine(detail)}`;
-    return advice === undefined ? [first] : [first, `${' '.repeat(15)}${out.dim(`→ ${sanitizeLine(advice)}`)}`];
+    const lines = [`${paint(MARK[status])} ${out.bold(pad(name, 11))}  ${wrap(sanitizeLine(detail), this.cli.columns, INDENT).join('\n')}`];
+    if (advice !== undefined) lines.push(`${' '.repeat(INDENT)}${wrap(out.dim(`→ ${sanitizeLine(advice)}`), this.cli.columns, INDENT).join('\n')}`);
+    return lines;
   }
 }

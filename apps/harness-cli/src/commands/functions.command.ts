@@ -49,7 +49,7 @@ export class FunctionsCommand extends HarnessCommand {
       return;
     }
     if (functions.length === 0) cli.screen.note(cli.err.dim('no function meets this'));
-    const columns = cli.stdout.stream.isTTY === true ? cli.stdout.columns : Number.POSITIVE_INFINITY;
+    const columns = cli.columns;
     if (functions.length > 0) {
       cli.print(...table(functions, [
         { title: 'FUNCTION', text: (row) => sanitizeLine(row.function_id), paint: (text) => cli.out.bold(text) },

@@ -7,6 +7,7 @@ import { count } from '../render/format.js';
 import { jsonLine, sanitizeLine } from '../render/sanitize.js';
 import type { Style } from '../render/style.js';
 import { table } from '../render/table.js';
+import { wrap } from '../render/wrap.js';
 import { chooseModel, readCatalog } from '../turn/choose-model.js';
 
 /** `models`: the providers with what they need, and their models. */
@@ -44,13 +45,16 @@ export class ModelsCommand extends HarnessCommand {
         cli.print(jsonLine({ providers, models, default: taken }));
         return EXIT.ok;
       }
-      const columns = cli.stdout.stream.isTTY === true ? cli.stdout.columns : Number.POSITIVE_INFINITY;
+      const columns = cli.columns;
       cli.print(...table(providers, [
         { title: 'PROVIDER', text: ({ id }) => sanitizeLine(id), paint: (text) => cli.out.bold(text) },
         { title: 'STATE', text: providerState, paint: (text, info) => (info.configured && info.available ? cli.out.green(text) : cli.out.yellow(text)), flexible: true },
       ], columns, cli.out));
       if (models.length > 0) cli.print('', ...modelTable(models, columns, cli.out));
-      if (taken !== null) cli.print('', cli.out.dim(`Without --model and --provider: ${sanitizeLine(taken.model)} from ${sanitizeLine(taken.provider)} (${taken.why})`));
+      if (taken !== null) {
+        const why = taken.why === null ? '' : ` (${taken.why})`;
+        cli.print('', ...wrap(cli.out.dim(`Without --model and --provider: ${sanitizeLine(taken.model)} from ${sanitizeLine(taken.provider)}${why}`), columns));
+      }
       return EXIT.ok;
     });
   }
@@ -77,10 +81,9 @@ const modelTable = (models: readonly Model[], columns: number, style: Style): st
     { title: 'PROVIDER', text: (model) => sanitizeLine(model.provider), dropOrder: 1 },
     { title: 'CONTEXT', text: (model) => count(model.context_window), right: true, dropOrder: 2 },
     { title: 'OUTPUT', text: (model) => count(model.max_output_tokens), right: true, dropOrder: 3 },
-    { title: '$/M IN', text: ({ pricing }) => (pricing === undefined ? '' : price(pricing.input)), right: true, dropOrder: 4 },
-    { title: '$/M OUT', text: ({ pricing }) => (pricing === undefined ? '' : price(pricing.output)), right: true, dropOrder: 4 },
-    { title: 'CAN', text: abilities, flexible: true, dropOrder: 5 },
+    { title: '$/M TOK', text: ({ pricing }) => (pricing === undefined ? '' : `${price(pricing.input)}/${price(pricing.output)}`), right: true, dropOrder: 4 },
+    { title: 'CAN', text: abilities, dropOrder: 5 },
   ], columns, style);
 
 const abilities = (model: Model): string =>
-  (['tools', 'vision', 'thinking', 'cache'] as const).filter((what) => model[`supports_${what}`] === true).join(' ');
+  (['tools', 'vision', 'thinking', 'cache'] as const).filter((what) => model[`supports_${what}`] === true).map((what) => (what === 'thinking' ? 'think' : what)).join(' ');

@@ -16,7 +16,7 @@ describe('send, as text', () => {
     expect(code).toBe(0);
     expect(stdout).toBe('hello\n');
     expect(stderr.trimEnd().split('\n').at(-1)).toBe('completed · 1 step · 0 calls · 1.2k in / 345 out tokens · $0.0012 · 1.3 s · session s_1');
-    expect(stderr).toContain('demo-1 (demo: no API key is set');
+    expect(stderr).toContain('demo-1 from demo · session s_1\nno API key is set');
   });
 
   it('shows calls as they start and end, without escapes when piped', async () => {
@@ -115,7 +115,7 @@ describe('send, which model it takes', () => {
 
   it('the first with a key, else demo, and says so', async () => {
     const runtime = withCatalog(keyed);
-    expect((await send(runtime)).stderr).toContain('gpt-large (openai: OPENAI_API_KEY is set)');
+    expect((await send(runtime)).stderr).toMatch(/gpt-large from openai .*\nOPENAI_API_KEY is set/);
     expect(runtime.sent()).toMatchObject({ model: 'gpt-large', provider: 'openai' });
   });
 
@@ -123,7 +123,7 @@ describe('send, which model it takes', () => {
     const runtime = withCatalog(keyed);
     const current = runtime.settings.current();
     runtime.settings = { current: () => ({ ...current, default_model: 'demo-1', default_provider: 'demo' }) };
-    expect((await send(runtime)).stderr).toContain('demo-1 (demo: the configured default)');
+    expect((await send(runtime)).stderr).toMatch(/demo-1 from demo .*\nthe default in the configuration/);
   });
 
   it('one that the catalog lacks, when the provider is named', async () => {

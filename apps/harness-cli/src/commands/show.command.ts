@@ -30,7 +30,7 @@ export class ShowCommand extends HarnessCommand {
     const { cli } = this;
     return await cli.withRuntime('reader', async (runtime) => {
       const { meta, turn } = await readSession(runtime, input.session);
-      const text = new TranscriptText(cli.out, cli.stdout.stream.isTTY === true ? cli.stdout.columns : Number.POSITIVE_INFINITY);
+      const text = new TranscriptText(cli.out, cli.columns);
       if (!input.json) {
         const status = turn?.status ?? meta.status;
         cli.print(`${cli.out.bold(meta.title === '' ? sanitizeLine(meta.session_id) : sanitizeLine(meta.title))}  ${cli.out.dim(`${sanitizeLine(meta.session_id)} ·`)} ${paintStatus(status, cli.out)}`);

@@ -39,7 +39,7 @@ export class StatusCommand extends HarnessCommand {
 
   private show(state: SessionState, asJson: boolean): void {
     if (asJson) this.cli.print(asJsonLine(state));
-    else this.cli.print(...statusLines(state, this.cli.out, this.cli.io.now(), this.cli.name));
+    else this.cli.print(...statusLines(state, this.cli.out, this.cli.io.now(), this.cli.name, this.cli.columns));
   }
 
   private async watchTurn(runtime: EmbeddedRuntime, session: string, asJson: boolean): Promise<ExitCode> {

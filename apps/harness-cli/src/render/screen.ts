@@ -1,6 +1,7 @@
 import { duration, fit } from './format.js';
 import type { Output } from './output.js';
 import type { Style } from './style.js';
+import { wrap } from './wrap.js';
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const FRAME_MS = 90;
@@ -70,12 +71,12 @@ export class Screen {
     this.blank = false;
   }
 
-  /** A note on lines of its own. */
+  /** A note on lines of its own; on a terminal, a long line is broken between words. */
   note(...lines: string[]): void {
     this.clear();
     this.closeAnswer();
     this.closeNotes();
-    for (const line of lines) this.stderr.write(`${line}\n`);
+    for (const line of lines) this.stderr.write(`${wrap(line, this.columns).join('\n')}\n`);
     this.blank = lines.at(-1) === '';
   }
 

@@ -47,13 +47,13 @@ function ownerText(owner: TurnOwner, { turn, meta }: SessionState, name: string)
 const shown = (value: JsonValue): string => sanitize(typeof value === 'string' ? value : jsonBlock(value));
 
 /** A session and its latest turn, as lines. */
-export function statusLines(state: SessionState, style: Style, now: number, name: string): string[] {
+export function statusLines(state: SessionState, style: Style, now: number, name: string, columns: number): string[] {
   const { meta, turn, owner } = state;
   const rows: [string, string][] = [['session', style.bold(sanitizeLine(meta.session_id))]];
   if (meta.title !== '') rows.push(['title', sanitizeLine(meta.title)]);
   if (turn === null) {
     rows.push(['turn', 'none yet'], ['messages', `${meta.message_count}, last change ${ago(meta.updated_at, now)}`]);
-    return fields(rows, style);
+    return fields(rows, columns, style);
   }
   rows.push(['turn', sanitizeLine(turn.turn_id ?? '')], ['status', paintStatus(turn.status, style)]);
   if (meta.status_reason !== undefined && turn.status !== 'completed') rows.push(['reason', sanitize(meta.status_reason)]);
@@ -65,7 +65,7 @@ export function statusLines(state: SessionState, style: Style, now: number, name
   rows.push(['messages', `${meta.message_count}, last change ${ago(meta.updated_at, now)}`]);
   if (turn.result_error != null) rows.push(['error', style.red(sanitize(turn.result_error))]);
   if (turn.result !== undefined && turn.result !== null && turn.result !== '') rows.push(['result', shown(turn.result)]);
-  return fields(rows, style);
+  return fields(rows, columns, style);
 }
 
 /** The same on one line, for watching. */

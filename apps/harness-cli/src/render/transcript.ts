@@ -3,11 +3,11 @@ import { callText } from './call-text.js';
 import { bytes, count, fit } from './format.js';
 import { jsonBlock, sanitize, sanitizeLine } from './sanitize.js';
 import type { Style } from './style.js';
+import { wrap } from './wrap.js';
 
 /** Lines of a function result that are shown. */
 const RESULT_LINES = 12;
 
-const indent = (text: string, by = '  '): string[] => text.split('\n').map((line) => (line === '' ? '' : by + line));
 const clock = (timestamp: number): string => new Date(timestamp).toISOString().replace('T', ' ').slice(0, 19);
 
 /** A transcript as a person reads it: one passage for each entry. */
@@ -33,6 +33,11 @@ export class TranscriptText {
     }
   }
 
+  /** Two columns in, broken between words. */
+  private indent(text: string): string[] {
+    return text.split('\n').flatMap((line) => wrap(line, this.columns - 2)).map((line) => (line === '' ? '' : `  ${line}`));
+  }
+
   private head(role: string, timestamp: number, more = ''): string {
     return `${this.style.bold(role)}  ${this.style.dim(`${clock(timestamp)}${more}`)}`;
   }
@@ -43,16 +48,16 @@ export class TranscriptText {
     const ended = message.stop_reason === 'length' || message.stop_reason === 'aborted' ? ` · ${message.stop_reason}` : '';
     const lines = [this.head('assistant', message.timestamp, ` · ${sanitizeLine(message.model)} (${sanitizeLine(message.provider)})${tokens}${ended}`)];
     lines.push(...message.content.flatMap((block) => this.block(block)));
-    if (message.error_message != null) lines.push(...indent(this.style.red(sanitize(message.error_message))));
+    if (message.error_message != null) lines.push(...this.indent(this.style.red(sanitize(message.error_message))));
     return lines;
   }
 
   private block(block: ContentBlock): string[] {
     switch (block.type) {
       case 'text':
-        return indent(sanitize(block.text));
+        return this.indent(sanitize(block.text));
       case 'thinking':
-        return indent(sanitize(block.text)).map((line) => this.style.dim(line));
+        return this.indent(sanitize(block.text)).map((line) => this.style.dim(line));
       case 'redacted_thinking':
         return [this.style.dim('  (thinking that only its provider can read)')];
       case 'image':
@@ -83,7 +88,7 @@ export class TranscriptText {
   private custom(type: string, data: JsonValue): string[] {
     const text = typeof data === 'string' ? data : plainText(data);
     const paint = type === 'error' ? this.style.red : this.style.yellow;
-    return [paint(this.style.bold(sanitizeLine(type))), ...indent(sanitize(text)).map((line) => paint(line))];
+    return [paint(this.style.bold(sanitizeLine(type))), ...this.indent(sanitize(text)).map((line) => paint(line))];
   }
 }
 

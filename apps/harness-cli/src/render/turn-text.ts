@@ -30,8 +30,8 @@ export class TextTurnView implements TurnView {
   accepted({ session_id, merged, choice, deniesAll }: AcceptedTurn): void {
     const { bold, dim, yellow } = this.style;
     this.screen.note(
-      `${bold(sanitizeLine(choice.model))} ${dim(`(${sanitizeLine(choice.provider)}: ${sanitizeLine(choice.why)})`)}`,
-      dim(`session ${sanitizeLine(session_id)}`),
+      `${bold(sanitizeLine(choice.model))} ${dim(`from ${sanitizeLine(choice.provider)} · session ${sanitizeLine(session_id)}`)}`,
+      ...(choice.why === null ? [] : [dim(sanitizeLine(choice.why))]),
       ...(deniesAll && !merged ? [dim('no --allow: every call that the model asks for is denied')] : []),
     );
     if (merged) this.screen.note(yellow('the message joined the turn that is running in this session'));

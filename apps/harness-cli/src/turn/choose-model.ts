@@ -3,11 +3,12 @@ import type { EmbeddedRuntime } from '#libs/local';
 import { CliError, EXIT, usageError } from '../cli/exit.js';
 import { closeTo, either } from '../input/close.js';
 
-/** The model that a turn runs on, and why that one, for a person. */
+/** The model that a turn runs on. */
 export interface ModelChoice {
   model: string;
   provider: string;
-  why: string;
+  /** Why that one, for a person; null when it was asked for. */
+  why: string | null;
 }
 
 /** The provider that needs no key and no network. */
@@ -35,8 +36,8 @@ interface Wanted { model?: string | null; provider?: string | null }
  * provider. Throws when a name is not known, or the provider has no key.
  */
 export function chooseModel(catalog: Catalog, options: Wanted, defaults: Wanted): ModelChoice {
-  if (options.model != null || options.provider != null) return resolve(catalog, options, defaults, 'as asked for');
-  if (defaults.model != null || defaults.provider != null) return resolve(catalog, defaults, defaults, 'the configured default');
+  if (options.model != null || options.provider != null) return resolve(catalog, options, defaults, null);
+  if (defaults.model != null || defaults.provider != null) return resolve(catalog, defaults, defaults, 'the default in the configuration');
   const keyed = catalog.providers.find((provider) => hasKey(provider) && firstModel(catalog, provider.id) !== undefined);
   if (keyed !== undefined) {
     const model = firstModel(catalog, keyed.id) as Model;
@@ -55,7 +56,7 @@ function keysHint({ providers }: Catalog): string {
   return names.length === 0 ? 'See `harness-cli models`.' : `Set ${either(names)}.`;
 }
 
-function resolve(catalog: Catalog, wanted: Wanted, defaults: Wanted, why: string): ModelChoice {
+function resolve(catalog: Catalog, wanted: Wanted, defaults: Wanted, why: string | null): ModelChoice {
   if (wanted.provider != null) {
     const provider = usable(catalog, wanted.provider);
     const model = wanted.model ?? (defaults.provider === provider.id ? defaults.model : null) ?? firstModel(catalog, provider.id)?.id;
