@@ -18,22 +18,54 @@ afterAll(async () => {
   await server.close();
 });
 
-const look = { name: 'web::fetch', description: 'Fetches a page.', parameters: { type: 'object', properties: { url: { type: 'string' } } } };
+const look = {
+  name: 'web::fetch',
+  description: 'Fetches a page.',
+  parameters: { type: 'object', properties: { url: { type: 'string' } } },
+};
 
 describe('a chat completions stream', () => {
   it('gives text as frames and one terminal message', async () => {
-    server.script({ events: chatStream([{ text: 'Hello, wörld 👋🏽 日本語' }], { usage: { prompt_tokens: 20, completion_tokens: 9, prompt_tokens_details: { cached_tokens: 8 }, completion_tokens_details: { reasoning_tokens: 3 } } }) });
+    server.script({
+      events: chatStream([{ text: 'Hello, wörld 👋🏽 日本語' }], {
+        usage: {
+          prompt_tokens: 20,
+          completion_tokens: 9,
+          prompt_tokens_details: { cached_tokens: 8 },
+          completion_tokens_details: { reasoning_tokens: 3 },
+        },
+      }),
+    });
     const streamed = await bench.run({ model: MODEL, system_prompt: 'Be brief.' });
     expect(server.requests[0]?.path).toBe('/v1/chat/completions');
-    expect(server.lastBody).toMatchObject({ messages: [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: 'hi' }], stream_options: { include_usage: true } });
+    expect(server.lastBody).toMatchObject({
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'hi' },
+      ],
+      stream_options: { include_usage: true },
+    });
     expect(streamed.types.filter((type) => type !== 'text_delta')).toEqual(['start', 'text_start', 'text_end', 'usage', 'stop', 'done']);
     expect(streamed.joined('text_delta')).toBe('Hello, wörld 👋🏽 日本語');
-    expect(streamed.message).toMatchObject({ stop_reason: 'end', native_stop_reason: 'stop', usage: { input: 12, output: 9, cache_read: 8, reasoning: 3 } });
+    expect(streamed.message).toMatchObject({
+      stop_reason: 'end',
+      native_stop_reason: 'stop',
+      usage: { input: 12, output: 9, cache_read: 8, reasoning: 3 },
+    });
   });
 
   it('gives several calls under their real ids, and thinking that is not signed', async () => {
-    server.script({ events: chatStream([{ thinking: 'hm, 日本' }, { text: 'Looking.' }, { call: 'web__fetch', id: 'call_a', args: { url: 'http://ü' } }, { call: 'web__fetch', id: 'call_b', args: {}, raw: '' }]) });
-    const { message, joined, frames } = await bench.run({ model: MODEL, tools: [look] }).then((s) => ({ message: s.message, joined: s.joined('thinking_delta'), frames: s.frames }));
+    server.script({
+      events: chatStream([
+        { thinking: 'hm, 日本' },
+        { text: 'Looking.' },
+        { call: 'web__fetch', id: 'call_a', args: { url: 'http://ü' } },
+        { call: 'web__fetch', id: 'call_b', args: {}, raw: '' },
+      ]),
+    });
+    const { message, joined, frames } = await bench
+      .run({ model: MODEL, tools: [look] })
+      .then((s) => ({ message: s.message, joined: s.joined('thinking_delta'), frames: s.frames }));
     expect(joined).toBe('hm, 日本');
     expect(message).toMatchObject({ stop_reason: 'function_call', native_stop_reason: 'tool_calls' });
     expect(message.content).toEqual([
@@ -46,17 +78,26 @@ describe('a chat completions stream', () => {
   });
 
   it('knows the calls of servers that do not follow the format to the letter', async () => {
-    const chunk = (delta: object, finish: string | null = null): { data: unknown } => ({ data: { id: 'x', choices: [{ index: 0, delta, finish_reason: finish }] } });
+    const chunk = (delta: object, finish: string | null = null): { data: unknown } => ({
+      data: { id: 'x', choices: [{ index: 0, delta, finish_reason: finish }] },
+    });
     server.script({
       events: [
-        chunk({ role: 'assistant', content: null, tool_calls: [{ id: 'c1', type: 'function', function: { name: 'web__fetch', arguments: '{"url":"1"}' } }] }),
+        chunk({
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: 'c1', type: 'function', function: { name: 'web__fetch', arguments: '{"url":"1"}' } }],
+        }),
         chunk({ tool_calls: [{ index: 0, id: 'c2', type: 'function', function: { name: 'web__fetch', arguments: { url: '2' } } }] }),
         chunk({ content: '', tool_calls: [] }, 'stop'),
       ],
     });
     const { message } = await bench.run({ model: MODEL, tools: [look] });
     expect(message.stop_reason).toBe('function_call');
-    expect(message.content).toMatchObject([{ id: 'c1', arguments: { url: '1' } }, { id: 'c2', arguments: { url: '2' } }]);
+    expect(message.content).toMatchObject([
+      { id: 'c1', arguments: { url: '1' } },
+      { id: 'c2', arguments: { url: '2' } },
+    ]);
   });
 
   it('keeps a call that a length stop cut off as text', async () => {
@@ -67,9 +108,18 @@ describe('a chat completions stream', () => {
   });
 
   it('keeps a refusal as text and says so', async () => {
-    server.script({ events: [{ data: { id: 'x', choices: [{ index: 0, delta: { refusal: 'I cannot.' }, finish_reason: null }] } }, ...chatStream([]).slice(1)] });
+    server.script({
+      events: [
+        { data: { id: 'x', choices: [{ index: 0, delta: { refusal: 'I cannot.' }, finish_reason: null }] } },
+        ...chatStream([]).slice(1),
+      ],
+    });
     const { message } = await bench.run({ model: MODEL });
-    expect(message).toMatchObject({ stop_reason: 'end', content: [{ type: 'text', text: 'I cannot.' }], warnings: ['the model refused to answer'] });
+    expect(message).toMatchObject({
+      stop_reason: 'end',
+      content: [{ type: 'text', text: 'I cannot.' }],
+      warnings: ['the model refused to answer'],
+    });
   });
 
   it('fails when the answer was filtered', async () => {
@@ -100,32 +150,64 @@ describe('a chat completions stream', () => {
   });
 
   it('sends options, limits, effort and formats in the words of the server', async () => {
-    server.script({ events: chatStream([{ text: '{}' }]) }, { events: chatStream([{ text: '{}' }]) }, { events: chatStream([{ text: '{}' }]) });
+    server.script(
+      { events: chatStream([{ text: '{}' }]) },
+      { events: chatStream([{ text: '{}' }]) },
+      { events: chatStream([{ text: '{}' }]) },
+    );
     const schema = { type: 'object', properties: { n: { type: 'integer', minimum: 3 } }, required: ['n'] };
-    await bench.run({ model: MODEL, max_output_tokens: 77, thinking_level: 'high', provider_options: { temperature: 0.5, messages: 'no' }, response_format: { type: 'json', schema } });
+    await bench.run({
+      model: MODEL,
+      max_output_tokens: 77,
+      thinking_level: 'high',
+      provider_options: { temperature: 0.5, messages: 'no' },
+      response_format: { type: 'json', schema },
+    });
     expect(server.lastBody).toMatchObject({
-      max_tokens: 77, temperature: 0.5, reasoning_effort: 'high',
-      response_format: { type: 'json_schema', json_schema: { name: 'output', strict: true, schema: { properties: { n: { type: 'integer' } }, additionalProperties: false } } },
+      max_tokens: 77,
+      temperature: 0.5,
+      reasoning_effort: 'high',
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'output', strict: true, schema: { properties: { n: { type: 'integer' } }, additionalProperties: false } },
+      },
     });
     expect(JSON.stringify(server.lastBody)).not.toContain('minimum');
     await bench.run({ model: MODEL, response_format: { type: 'json', schema: { type: 'object', additionalProperties: true } } });
-    expect(server.lastBody).toMatchObject({ response_format: { json_schema: { strict: false, schema: { type: 'object', additionalProperties: true } } } });
+    expect(server.lastBody).toMatchObject({
+      response_format: { json_schema: { strict: false, schema: { type: 'object', additionalProperties: true } } },
+    });
     await bench.run({ model: MODEL, response_format: { type: 'json' } });
-    expect(server.lastBody).toMatchObject({ response_format: { type: 'json_object' }, messages: [{ role: 'system', content: expect.stringContaining('JSON') }, {}] });
+    expect(server.lastBody).toMatchObject({
+      response_format: { type: 'json_object' },
+      messages: [{ role: 'system', content: expect.stringContaining('JSON') }, {}],
+    });
     expect(server.requests.map((request) => request.violation)).toEqual([null, null, null]);
   });
 
   it('puts images of a result behind all results, and says what is an error', async () => {
     server.script({ events: chatStream([{ text: 'ok' }]) });
-    const call = (id: string): { type: 'function_call'; id: string; function_id: string; arguments: object } => ({ type: 'function_call', id, function_id: 'web::fetch', arguments: {} });
+    const call = (id: string): { type: 'function_call'; id: string; function_id: string; arguments: object } => ({
+      type: 'function_call',
+      id,
+      function_id: 'web::fetch',
+      arguments: {},
+    });
     await bench.run({
       model: MODEL,
-      messages: [user('go'), assistant([call('a'), call('b')] as never), result('a', '', { content: [{ type: 'image', mime: 'image/png', data: 'AAAA' }] }), result('b', 'not found', { is_error: true })],
+      messages: [
+        user('go'),
+        assistant([call('a'), call('b')] as never),
+        result('a', '', { content: [{ type: 'image', mime: 'image/png', data: 'AAAA' }] }),
+        result('b', 'not found', { is_error: true }),
+      ],
     });
     expect(server.requests[0]?.violation).toBeNull();
     expect(server.lastBody['messages']).toMatchObject([
-      { role: 'user' }, { role: 'assistant', content: null },
-      { role: 'tool', tool_call_id: 'a' }, { role: 'tool', tool_call_id: 'b', content: 'Error: not found' },
+      { role: 'user' },
+      { role: 'assistant', content: null },
+      { role: 'tool', tool_call_id: 'a' },
+      { role: 'tool', tool_call_id: 'b', content: 'Error: not found' },
       { role: 'user', content: [{ type: 'text' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }] },
     ]);
   });
@@ -133,11 +215,32 @@ describe('a chat completions stream', () => {
   it('needs no key for a server of its own, and lists its models', async () => {
     const { credential } = bench;
     bench.credential = null;
-    server.script({ events: chatStream([{ text: 'ok' }]) }, { body: { object: 'list', data: [{ id: 'a', object: 'model', max_model_len: 32_768 }, { id: 'b', object: 'model' }] } });
+    server.script(
+      { events: chatStream([{ text: 'ok' }]) },
+      {
+        body: {
+          object: 'list',
+          data: [
+            { id: 'a', object: 'model', max_model_len: 32_768 },
+            { id: 'b', object: 'model' },
+          ],
+        },
+      },
+    );
     expect((await bench.run({ model: MODEL })).ok).toBe(true);
     await bench.app.get(OpenAiProvider).register(bench.bus);
-    await expect(bench.bus.trigger({ function_id: 'provider::openai::refresh_models', payload: {} })).resolves.toEqual({ ok: true, count: 2 });
-    expect(bench.calls.reconcile[0]).toMatchObject({ provider: 'openai', token: 'tok_1', models: [{ id: 'a', context_window: 32_768 }, { id: 'b', context_window: 8_192 }] });
+    await expect(bench.bus.trigger({ function_id: 'provider::openai::refresh_models', payload: {} })).resolves.toEqual({
+      ok: true,
+      count: 2,
+    });
+    expect(bench.calls.reconcile[0]).toMatchObject({
+      provider: 'openai',
+      token: 'tok_1',
+      models: [
+        { id: 'a', context_window: 32_768 },
+        { id: 'b', context_window: 8_192 },
+      ],
+    });
     bench.credential = credential;
   });
 });

@@ -19,17 +19,41 @@ afterAll(async () => {
   await server.close();
 });
 
-const look = { name: 'web::fetch', description: 'Fetches a page.', parameters: { type: 'object', properties: { url: { type: 'string' } } } };
+const look = {
+  name: 'web::fetch',
+  description: 'Fetches a page.',
+  parameters: { type: 'object', properties: { url: { type: 'string' } } },
+};
 
 describe('a Responses stream', () => {
   it('gives thinking, text and calls, and the counts', async () => {
     server.script({
-      events: responsesStream([{ thinking: 'think 日本', signature: 'ENC-1' }, { text: 'Hello 👋' }, { redacted: 'ENC-2' }, { call: 'web__fetch', id: 'call_1', args: { url: 'ü' } }]),
+      events: responsesStream([
+        { thinking: 'think 日本', signature: 'ENC-1' },
+        { text: 'Hello 👋' },
+        { redacted: 'ENC-2' },
+        { call: 'web__fetch', id: 'call_1', args: { url: 'ü' } },
+      ]),
     });
-    const { message, frames } = await bench.run({ model: MODEL, provider_options, tools: [look], thinking_level: 'low', system_prompt: 'Be brief.' });
+    const { message, frames } = await bench.run({
+      model: MODEL,
+      provider_options,
+      tools: [look],
+      thinking_level: 'low',
+      system_prompt: 'Be brief.',
+    });
     expect(server.requests[0]).toMatchObject({ path: '/v1/responses', violation: null });
-    expect(server.lastBody).toMatchObject({ store: false, include: ['reasoning.encrypted_content'], reasoning: { effort: 'low', summary: 'auto' }, instructions: 'Be brief.', tools: [{ name: 'web__fetch', strict: false }] });
-    expect(message).toMatchObject({ stop_reason: 'function_call', usage: { input: 20, output: 15, cache_read: 10, reasoning: 6, cost_usd: expect.any(Number) } });
+    expect(server.lastBody).toMatchObject({
+      store: false,
+      include: ['reasoning.encrypted_content'],
+      reasoning: { effort: 'low', summary: 'auto' },
+      instructions: 'Be brief.',
+      tools: [{ name: 'web__fetch', strict: false }],
+    });
+    expect(message).toMatchObject({
+      stop_reason: 'function_call',
+      usage: { input: 20, output: 15, cache_read: 10, reasoning: 6, cost_usd: expect.any(Number) },
+    });
     expect(message.content).toMatchObject([
       { type: 'thinking', text: 'think 日本', signature: expect.stringContaining('ENC-1') },
       { type: 'text', text: 'Hello 👋' },
@@ -40,7 +64,15 @@ describe('a Responses stream', () => {
   });
 
   it('sends reasoning back with what followed it', async () => {
-    server.script({ events: responsesStream([{ thinking: 'because', signature: 'ENC' }, { call: 'web__fetch', id: 'call_1', args: {} }]) }, { events: responsesStream([{ text: 'done' }]) });
+    server.script(
+      {
+        events: responsesStream([
+          { thinking: 'because', signature: 'ENC' },
+          { call: 'web__fetch', id: 'call_1', args: {} },
+        ]),
+      },
+      { events: responsesStream([{ text: 'done' }]) },
+    );
     const first = await bench.run({ model: MODEL, provider_options, tools: [look] });
     await bench.run({ model: MODEL, provider_options, tools: [look], messages: [user('go'), first.message, result('call_1', 'page')] });
     expect(server.requests[1]?.violation).toBeNull();
@@ -69,7 +101,20 @@ describe('a Responses stream', () => {
       { events: responsesStream([{ text: 'bad' }], { status: 'incomplete', reason: 'content_filter' }) },
       { events: responsesStream([{ text: 'part' }], { status: 'failed', error: { code: 'server_error', message: 'it broke' } }) },
       { events: responsesStream([{ text: 'part' }], { status: 'failed', error: { code: 'rate_limit_exceeded', message: 'too fast' } }) },
-      { events: [...responsesStream([{ text: 'part' }], { cut: true }), { event: 'error', data: { type: 'error', code: 'context_length_exceeded', message: 'Your input exceeds the context window of this model.', param: null } }] },
+      {
+        events: [
+          ...responsesStream([{ text: 'part' }], { cut: true }),
+          {
+            event: 'error',
+            data: {
+              type: 'error',
+              code: 'context_length_exceeded',
+              message: 'Your input exceeds the context window of this model.',
+              param: null,
+            },
+          },
+        ],
+      },
       { events: responsesStream([{ text: 'part' }], { cut: true }) },
     );
     const ends = [];
@@ -78,7 +123,12 @@ describe('a Responses stream', () => {
       ends.push([message.stop_reason, message.error_kind, message.content.length]);
     }
     expect(ends).toEqual([
-      ['length', undefined, 1], ['error', 'permanent', 1], ['error', 'transient', 1], ['error', 'rate_limited', 1], ['error', 'context_overflow', 1], ['error', 'transient', 1],
+      ['length', undefined, 1],
+      ['error', 'permanent', 1],
+      ['error', 'transient', 1],
+      ['error', 'rate_limited', 1],
+      ['error', 'context_overflow', 1],
+      ['error', 'transient', 1],
     ]);
   });
 

@@ -1,14 +1,21 @@
-import { Global, Module, type DynamicModule, type INestMicroservice, type Type } from '@nestjs/common';
+import { type DynamicModule, Global, type INestMicroservice, Module, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { AgentMessage, AssistantMessage, ProviderStreamRequest, StreamFrame } from '#libs/contracts';
-import { BUS, BusErrorFilter, IiiTransport, LocalEngine, type Bus, type ChannelReader } from '#libs/iii';
+import { BUS, type Bus, BusErrorFilter, type ChannelReader, IiiTransport, LocalEngine } from '#libs/iii';
 import type { VendorServer } from './vendor-server.js';
 
 /** What the stand-in for the router was told. */
-export interface RouterCalls { register: { [key: string]: unknown }[]; resolve: unknown[]; reconcile: { provider?: string; models?: { id: string }[] }[] }
+export interface RouterCalls {
+  register: { [key: string]: unknown }[];
+  resolve: unknown[];
+  reconcile: { provider?: string; models?: { id: string }[] }[];
+}
 
 /** One running stream. */
-export interface OpenStream { result: Promise<{ ok: boolean }>; reader: ChannelReader }
+export interface OpenStream {
+  result: Promise<{ ok: boolean }>;
+  reader: ChannelReader;
+}
 
 @Global()
 @Module({})
@@ -27,6 +34,8 @@ export class ProviderBench {
   credential: string | null = 'sk-test-0123456789abcdefghijklmnop';
   apiUrl: string;
   maxTokens: number | undefined;
+  /** Called in the middle of `router::provider::resolve`. */
+  whileResolving: (() => void) | undefined;
 
   private constructor(
     readonly bus: Bus,
@@ -56,8 +65,15 @@ export class ProviderBench {
     });
     this.bus.registerFunction({ id: 'router::provider::resolve' }, (payload) => {
       this.calls.resolve.push(payload);
+      this.whileResolving?.();
       const { credential, apiUrl, maxTokens } = this;
-      return { configured: credential !== null, source: credential === null ? 'none' : 'env', credential, api_url: apiUrl, ...(maxTokens ? { max_tokens: maxTokens } : {}) };
+      return {
+        configured: credential !== null,
+        source: credential === null ? 'none' : 'env',
+        credential,
+        api_url: apiUrl,
+        ...(maxTokens ? { max_tokens: maxTokens } : {}),
+      };
     });
     this.bus.registerFunction({ id: 'router::models::reconcile' }, (payload) => {
       const told = payload as RouterCalls['reconcile'][number];
@@ -70,7 +86,12 @@ export class ProviderBench {
   async open(request: Partial<ProviderStreamRequest> & { model: string }, signal?: AbortSignal): Promise<OpenStream> {
     const { reader, writerRef } = await this.bus.createChannel({ bufferSize: 1024 });
     const payload = { messages: [user('hi')], ...request, writer_ref: writerRef };
-    const result = this.bus.trigger<{ ok: boolean }>({ function_id: `provider::${this.provider}::stream`, payload, timeoutMs: 60_000, signal });
+    const result = this.bus.trigger<{ ok: boolean }>({
+      function_id: `provider::${this.provider}::stream`,
+      payload,
+      timeoutMs: 60_000,
+      signal,
+    });
     return { result, reader };
   }
 
@@ -139,8 +160,25 @@ export async function readTo(reader: ChannelReader, type: StreamFrame['type']): 
 
 export const user = (text: string): AgentMessage => ({ role: 'user', content: [{ type: 'text', text }], timestamp: 1 });
 export const assistant = (content: AssistantMessage['content'], over: Partial<AssistantMessage> = {}): AssistantMessage => ({
-  role: 'assistant', content, model: 'm', provider: 'anthropic', stop_reason: 'end', timestamp: 2, ...over,
+  role: 'assistant',
+  content,
+  model: 'm',
+  provider: 'anthropic',
+  stop_reason: 'end',
+  timestamp: 2,
+  ...over,
 });
-export const result = (function_call_id: string, text: string, over: Partial<Extract<AgentMessage, { role: 'function_result' }>> = {}): AgentMessage => ({
-  role: 'function_result', function_call_id, function_id: 'f', content: text === '' ? [] : [{ type: 'text', text }], details: null, is_error: false, timestamp: 3, ...over,
+export const result = (
+  function_call_id: string,
+  text: string,
+  over: Partial<Extract<AgentMessage, { role: 'function_result' }>> = {},
+): AgentMessage => ({
+  role: 'function_result',
+  function_call_id,
+  function_id: 'f',
+  content: text === '' ? [] : [{ type: 'text', text }],
+  details: null,
+  is_error: false,
+  timestamp: 3,
+  ...over,
 });

@@ -1,11 +1,15 @@
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { bodyViolation } from './vendor-schemas.js';
 
 /** One server-sent event as a vendor sends it; `data` is JSON or text. A `comment` becomes a line of its own. */
-export interface SseEvent { event?: string; data?: unknown; comment?: string }
+export interface SseEvent {
+  event?: string;
+  data?: unknown;
+  comment?: string;
+}
 
 /** What the server answers to one request. */
 export interface VendorAnswer {
@@ -56,7 +60,11 @@ export class VendorServer {
     server.on('request', (request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
-      request.on('end', () => void vendor.answer(request.method ?? '', request.url ?? '', request.headers, Buffer.concat(chunks).toString('utf8'), response));
+      request.on(
+        'end',
+        () =>
+          void vendor.answer(request.method ?? '', request.url ?? '', request.headers, Buffer.concat(chunks).toString('utf8'), response),
+      );
     });
     server.on('connection', (socket) => {
       vendor.sockets.add(socket);
@@ -108,7 +116,15 @@ export class VendorServer {
   private async answer(method: string, path: string, headers: IncomingHttpHeaders, text: string, response: ServerResponse): Promise<void> {
     const body: unknown = text === '' ? null : JSON.parse(text);
     const violation = method === 'POST' ? bodyViolation(path, body) : null;
-    const request: VendorRequest = { method, path, headers, body, violation, cancelled: false, closed: closing(response, () => (request.cancelled = true)) };
+    const request: VendorRequest = {
+      method,
+      path,
+      headers,
+      body,
+      violation,
+      cancelled: false,
+      closed: closing(response, () => (request.cancelled = true)),
+    };
     this.requests.push(request);
     for (const waiter of this.waiting) if (this.requests.length >= waiter.count) waiter.resolve();
     if (violation !== null) return reply(response, 400, {}, refusal(path, violation));
@@ -116,7 +132,8 @@ export class VendorServer {
     if (step === undefined) return reply(response, 500, {}, refusal(path, 'the script has no answer for this request'));
     const answer = typeof step === 'function' ? step(request) : step;
     await answer.after;
-    if (answer.events === undefined && answer.ending === undefined) return reply(response, answer.status ?? 200, answer.headers ?? {}, answer.body ?? {});
+    if (answer.events === undefined && answer.ending === undefined)
+      return reply(response, answer.status ?? 200, answer.headers ?? {}, answer.body ?? {});
     await stream(response, answer);
   }
 }
@@ -156,7 +173,11 @@ export function sseBytes(events: readonly SseEvent[], newline = '\n'): Buffer {
 }
 
 async function stream(response: ServerResponse, answer: VendorAnswer): Promise<void> {
-  response.writeHead(answer.status ?? 200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', ...answer.headers });
+  response.writeHead(answer.status ?? 200, {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache',
+    ...answer.headers,
+  });
   response.flushHeaders();
   response.socket?.setNoDelay(true);
   const bytes = sseBytes(answer.events ?? [], answer.newline);

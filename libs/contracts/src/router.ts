@@ -1,10 +1,27 @@
-import type { AgentFunction, AgentMessage, AssistantMessage, ErrorKind, JsonObject, JsonValue, StopReason, ThinkingLevel, Usage } from './messages.js';
+import type {
+  AgentFunction,
+  AgentMessage,
+  AssistantMessage,
+  ErrorKind,
+  JsonObject,
+  JsonValue,
+  StopReason,
+  ThinkingLevel,
+  Usage,
+} from './messages.js';
 
 /** A reference to one end of a channel; it can travel inside any payload. */
-export interface StreamChannelRef { channel_id: string; access_key: string; direction: 'read' | 'write' }
+export interface StreamChannelRef {
+  channel_id: string;
+  access_key: string;
+  direction: 'read' | 'write';
+}
 
 /** `{type: "json"}` asks for JSON output, with `schema` for output that meets it. */
-export interface ResponseFormat { type: 'json'; schema?: JsonValue }
+export interface ResponseFormat {
+  type: 'json';
+  schema?: JsonValue;
+}
 
 /** Request of `router::chat`; frames go to `writer_ref`. */
 export interface ChatRequest {
@@ -23,7 +40,12 @@ export interface ChatRequest {
   provider_options?: { [provider: string]: JsonObject } | null;
   metadata?: JsonValue;
 }
-export interface RouterErrorShape { code: string; message: string; kind?: ErrorKind; retryable?: boolean }
+export interface RouterErrorShape {
+  code: string;
+  message: string;
+  kind?: ErrorKind;
+  retryable?: boolean;
+}
 export interface ChatResponse {
   ok: boolean;
   provider: string;
@@ -66,7 +88,12 @@ export type StreamFrame =
   | { type: 'error'; error: AssistantMessage; retry_after_ms?: number };
 
 /** Prices in US dollars per million tokens. */
-export interface Pricing { input: number; output: number; cache_read?: number; cache_write?: number }
+export interface Pricing {
+  input: number;
+  output: number;
+  cache_read?: number;
+  cache_write?: number;
+}
 /** A row of the model catalog. A model that the catalog does not know is treated as able. */
 export interface Model {
   id: string;

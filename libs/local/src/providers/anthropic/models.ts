@@ -6,7 +6,15 @@ export const THINKING_BUDGETS = { minimal: 1_024, low: 4_096, medium: 10_240, hi
 const BEFORE_4_7 = ['low', 'medium', 'high', 'max'];
 const SINCE_4_7 = ['low', 'medium', 'high', 'xhigh', 'max'];
 
-interface Row { id: string; name: string; context: number; output: number; price?: [input: number, output: number]; efforts?: string[]; structured?: boolean }
+interface Row {
+  id: string;
+  name: string;
+  context: number;
+  output: number;
+  price?: [input: number, output: number];
+  efforts?: string[];
+  structured?: boolean;
+}
 
 const row = ({ id, name, context, output, price, efforts, structured = true }: Row): Model => ({
   id,
@@ -25,7 +33,12 @@ const row = ({ id, name, context, output, price, efforts, structured = true }: R
 });
 
 /** Reading the cache costs a tenth of input, writing it for five minutes a quarter more. */
-const pricing = (input: number, output: number): Model['pricing'] => ({ input, output, cache_read: round(input * 0.1), cache_write: round(input * 1.25) });
+const pricing = (input: number, output: number): Model['pricing'] => ({
+  input,
+  output,
+  cache_read: round(input * 0.1),
+  cache_write: round(input * 1.25),
+});
 const round = (price: number): number => Math.round(price * 1e6) / 1e6;
 
 const MILLION = 1_000_000;

@@ -1,6 +1,6 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { JsonObject, ThinkingLevel } from '#libs/contracts';
-import { argumentsObject, turnsOf, wellFormed, type AssistantPart, type SaidPart, type Turn } from '../shared/history.js';
+import { type AssistantPart, argumentsObject, type SaidPart, type Turn, turnsOf, wellFormed } from '../shared/history.js';
 import { wireCallId, wireName } from '../shared/names.js';
 import { outputSchema } from '../shared/output-schema.js';
 import type { VendorRun } from '../shared/provider.js';
@@ -78,12 +78,14 @@ function toolsOf({ request, model }: VendorRun): Anthropic.Tool[] {
 
 function messageOf(turn: Turn): Anthropic.MessageParam {
   if (turn.role === 'assistant') return { role: 'assistant', content: turn.parts.map(assistantBlock) };
-  const results = turn.results.map((result): Block => ({
-    type: 'tool_result',
-    tool_use_id: wireCallId(result.call_id, MAX_CALL_ID),
-    content: result.content.map(saidBlock),
-    ...(result.is_error ? { is_error: true } : {}),
-  }));
+  const results = turn.results.map(
+    (result): Block => ({
+      type: 'tool_result',
+      tool_use_id: wireCallId(result.call_id, MAX_CALL_ID),
+      content: result.content.map(saidBlock),
+      ...(result.is_error ? { is_error: true } : {}),
+    }),
+  );
   return { role: 'user', content: [...results, ...turn.content.map(saidBlock)] };
 }
 
@@ -101,7 +103,12 @@ function assistantBlock(part: AssistantPart): Block {
     case 'redacted_thinking':
       return { type: 'redacted_thinking', data: part.data };
     case 'call':
-      return { type: 'tool_use', id: wireCallId(part.id, MAX_CALL_ID), name: wireName(part.function_id), input: argumentsObject(part.arguments) };
+      return {
+        type: 'tool_use',
+        id: wireCallId(part.id, MAX_CALL_ID),
+        name: wireName(part.function_id),
+        input: argumentsObject(part.arguments),
+      };
     default:
       return part satisfies never;
   }
@@ -116,7 +123,12 @@ function cacheMark(options: JsonObject, supported: boolean): Anthropic.CacheCont
  * Marks where the vendor may cut its cache: after the tools, after the system prompt, and after the last two user
  * messages, so that the next request finds what this one wrote. Four marks are the most that it takes.
  */
-function markCache(mark: Anthropic.CacheControlEphemeral, system: Anthropic.TextBlockParam[], tools: Anthropic.Tool[], messages: Anthropic.MessageParam[]): void {
+function markCache(
+  mark: Anthropic.CacheControlEphemeral,
+  system: Anthropic.TextBlockParam[],
+  tools: Anthropic.Tool[],
+  messages: Anthropic.MessageParam[],
+): void {
   const tool = tools.at(-1);
   if (tool !== undefined) tool.cache_control = mark;
   const prompt = system.at(-1);
@@ -131,14 +143,20 @@ function markCache(mark: Anthropic.CacheControlEphemeral, system: Anthropic.Text
 const canBeMarked = (block: Block): block is Cacheable =>
   block.type === 'image' || block.type === 'tool_result' || (block.type === 'text' && block.text.trim() !== '');
 
-interface Thinking { config: Anthropic.ThinkingConfigParam; effort?: string }
+interface Thinking {
+  config: Anthropic.ThinkingConfigParam;
+  effort?: string;
+}
 
 /** How the model is asked to think; undefined leaves it to the model. */
 function thinkingOf({ request, model, draft }: VendorRun, turns: readonly Turn[], maxTokens: number): Thinking | undefined {
   const level = request.thinking_level;
   if (level === undefined || level === null || model?.supports_thinking === false) return undefined;
   if (!thinksByBudget(request.model, model)) {
-    return { config: { type: 'adaptive', display: 'summarized' }, effort: effortOf(level, model?.reasoning_efforts, model?.supports_xhigh) };
+    return {
+      config: { type: 'adaptive', display: 'summarized' },
+      effort: effortOf(level, model?.reasoning_efforts, model?.supports_xhigh),
+    };
   }
   if (!mayThinkByBudget(turns)) {
     draft.warnings.push('thinking is off for this request: the unfinished turn has calls without the thinking that led to them');

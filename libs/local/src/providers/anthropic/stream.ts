@@ -16,7 +16,7 @@ export async function readMessages(events: AsyncIterable<ServerSentEvent>, run: 
   return outcome;
 }
 
-type Taken = void | Outcome | Promise<void | Outcome>;
+type Taken = undefined | Outcome | Promise<undefined | Outcome>;
 
 class MessagesReader {
   private readonly calls = new Map<number, CallSlot>();
@@ -63,7 +63,11 @@ class MessagesReader {
   }
 }
 
-async function openBlock(event: Anthropic.RawContentBlockStartEvent, { draft, names }: VendorRun, calls: Map<number, CallSlot>): Promise<void> {
+async function openBlock(
+  event: Anthropic.RawContentBlockStartEvent,
+  { draft, names }: VendorRun,
+  calls: Map<number, CallSlot>,
+): Promise<void> {
   const block = event.content_block;
   switch (block.type) {
     case 'text':

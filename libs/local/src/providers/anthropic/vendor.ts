@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { Model } from '#libs/contracts';
-import { vendorFetch } from '../shared/http.js';
 import type { Outcome } from '../shared/draft.js';
+import { vendorFetch } from '../shared/http.js';
 import type { Vendor, VendorRun } from '../shared/provider.js';
 import { ANTHROPIC_MODELS, THINKING_BUDGETS } from './models.js';
 import { betasOf, messagesBody } from './request.js';
@@ -14,7 +14,15 @@ const LIST_TIMEOUT_MS = 30_000;
 async function clientFor(api_url: string, apiKey: string): Promise<Anthropic> {
   const { default: Client } = await import('@anthropic-ai/sdk');
   const baseURL = api_url.replace(/\/v1$/, '');
-  return new Client({ apiKey, baseURL, maxRetries: 0, timeout: NO_TIMEOUT_MS, logLevel: 'off', openTelemetry: false, fetch: vendorFetch as typeof fetch });
+  return new Client({
+    apiKey,
+    baseURL,
+    maxRetries: 0,
+    timeout: NO_TIMEOUT_MS,
+    logLevel: 'off',
+    openTelemetry: false,
+    fetch: vendorFetch as typeof fetch,
+  });
 }
 
 async function generate(run: VendorRun): Promise<Outcome> {
@@ -49,7 +57,9 @@ function rowOf(info: Anthropic.ModelInfo): Model {
   const adaptive = can?.thinking?.types?.adaptive?.supported === true;
   const thinking = adaptive
     ? { reasoning_efforts: efforts.map((effort) => ({ effort })), thinking_budgets: undefined }
-    : can?.thinking?.types?.enabled?.supported === true ? { thinking_budgets: THINKING_BUDGETS, reasoning_efforts: undefined } : {};
+    : can?.thinking?.types?.enabled?.supported === true
+      ? { thinking_budgets: THINKING_BUDGETS, reasoning_efforts: undefined }
+      : {};
   const row: Model = {
     ...known,
     id: info.id,
@@ -59,13 +69,15 @@ function rowOf(info: Anthropic.ModelInfo): Model {
     max_output_tokens: info.max_tokens ?? known?.max_output_tokens ?? 32_000,
     supports_tools: true,
     supports_cache: true,
-    ...(can === null || can === undefined ? {} : {
-      supports_vision: can.image_input.supported,
-      supports_structured_output: can.structured_outputs.supported,
-      supports_thinking: can.thinking.supported,
-      supports_xhigh: efforts.includes('xhigh'),
-      ...thinking,
-    }),
+    ...(can === null || can === undefined
+      ? {}
+      : {
+          supports_vision: can.image_input.supported,
+          supports_structured_output: can.structured_outputs.supported,
+          supports_thinking: can.thinking.supported,
+          supports_xhigh: efforts.includes('xhigh'),
+          ...thinking,
+        }),
   };
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined)) as unknown as Model;
 }

@@ -1,10 +1,10 @@
 import type OpenAI from 'openai';
-import { argumentsObject, turnsOf, wellFormed, type AssistantPart, type ResultPart, type SaidPart, type Turn } from '../shared/history.js';
+import { type AssistantPart, argumentsObject, type ResultPart, type SaidPart, type Turn, turnsOf, wellFormed } from '../shared/history.js';
 import type { ImagePart } from '../shared/images.js';
 import { wireCallId, wireName } from '../shared/names.js';
 import type { VendorRun } from '../shared/provider.js';
 import { vendorSchema } from '../shared/tool-schema.js';
-import { effortOf, formatOf, IMAGES, OFFICIAL_URL, outputLimit, passedOn, systemText, type Format } from './options.js';
+import { effortOf, type Format, formatOf, IMAGES, OFFICIAL_URL, outputLimit, passedOn, systemText } from './options.js';
 
 type Message = OpenAI.ChatCompletionMessageParam;
 type Body = OpenAI.ChatCompletionCreateParamsStreaming;
@@ -28,16 +28,18 @@ export function chatBody(run: VendorRun): Body {
     messages: [...(system === '' ? [] : [{ role: 'system' as const, content: wellFormed(system) }]), ...turns.flatMap(messagesOf)],
     stream: true,
     stream_options: { include_usage: true },
-    ...(tools.length === 0 ? {} : {
-      tools: tools.map((tool) => ({
-        type: 'function' as const,
-        function: {
-          name: wireName(tool.name),
-          ...(tool.description?.trim() ? { description: wellFormed(tool.description) } : {}),
-          parameters: vendorSchema(tool.parameters).schema,
-        },
-      })),
-    }),
+    ...(tools.length === 0
+      ? {}
+      : {
+          tools: tools.map((tool) => ({
+            type: 'function' as const,
+            function: {
+              name: wireName(tool.name),
+              ...(tool.description?.trim() ? { description: wellFormed(tool.description) } : {}),
+              parameters: vendorSchema(tool.parameters).schema,
+            },
+          })),
+        }),
     // Servers that only follow this format know the older name of the limit.
     ...(limit === undefined ? {} : api_url === OFFICIAL_URL ? { max_completion_tokens: limit } : { max_tokens: limit }),
     ...(effort === undefined ? {} : { reasoning_effort: effort as OpenAI.ReasoningEffort }),
@@ -69,11 +71,13 @@ function assistantMessage(parts: readonly AssistantPart[]): Message {
   const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
   const tool_calls = parts.flatMap((part) =>
     part.type === 'call'
-      ? [{
-          id: wireCallId(part.id, MAX_CALL_ID),
-          type: 'function' as const,
-          function: { name: wireName(part.function_id), arguments: JSON.stringify(argumentsObject(part.arguments)) },
-        }]
+      ? [
+          {
+            id: wireCallId(part.id, MAX_CALL_ID),
+            type: 'function' as const,
+            function: { name: wireName(part.function_id), arguments: JSON.stringify(argumentsObject(part.arguments)) },
+          },
+        ]
       : [],
   );
   return { role: 'assistant', content: text === '' ? null : text, ...(tool_calls.length === 0 ? {} : { tool_calls }) };

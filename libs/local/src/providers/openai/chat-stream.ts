@@ -8,7 +8,10 @@ import type { VendorRun } from '../shared/provider.js';
 /** What servers add to the delta of a chunk for thinking. */
 type Delta = OpenAI.ChatCompletionChunk.Choice.Delta & { reasoning_content?: string | null; reasoning?: unknown };
 /** A chunk as servers send it: some leave out what OpenAI always has. */
-type Chunk = Omit<OpenAI.ChatCompletionChunk, 'choices' | 'usage'> & { choices?: OpenAI.ChatCompletionChunk.Choice[]; usage?: RawUsage | null };
+type Chunk = Omit<OpenAI.ChatCompletionChunk, 'choices' | 'usage'> & {
+  choices?: OpenAI.ChatCompletionChunk.Choice[];
+  usage?: RawUsage | null;
+};
 interface RawUsage {
   prompt_tokens?: number;
   completion_tokens?: number;
@@ -59,7 +62,12 @@ class ChatReader {
     if (this.finish === undefined) return undefined;
     const { draft } = this.run;
     if (this.finish === 'content_filter') {
-      return { stop_reason: 'error', error_kind: 'permanent', error_message: 'the answer was withheld by the content filter', native_stop_reason: this.finish };
+      return {
+        stop_reason: 'error',
+        error_kind: 'permanent',
+        error_message: 'the answer was withheld by the content filter',
+        native_stop_reason: this.finish,
+      };
     }
     if (this.refused) draft.warnings.push('the model refused to answer');
     const wanted: StopReason = this.finish === 'length' ? 'length' : draft.hasCalls ? 'function_call' : 'end';

@@ -1,6 +1,14 @@
 import type { Model } from '#libs/contracts';
 
-interface Row { id: string; name: string; context: number; output: number; price: [input: number, cached: number, output: number]; efforts?: string[]; vision?: boolean }
+interface Row {
+  id: string;
+  name: string;
+  context: number;
+  output: number;
+  price: [input: number, cached: number, output: number];
+  efforts?: string[];
+  vision?: boolean;
+}
 
 const row = ({ id, name, context, output, price: [input, cache_read, out], efforts, vision = true }: Row): Model => ({
   id,

@@ -1,7 +1,7 @@
 import { Controller, Inject, Injectable, Module } from '@nestjs/common';
 import { Ctx, Payload } from '@nestjs/microservices';
 import type { ProviderStreamRequest } from '#libs/contracts';
-import { BUS, IiiFunction, type Bus, type InvocationContext } from '#libs/iii';
+import { BUS, type Bus, IiiFunction, type InvocationContext } from '#libs/iii';
 import { REFRESH_REQUEST, REFRESH_RESPONSE, STREAM_REQUEST, STREAM_RESPONSE } from '../shared/contract.js';
 import { VendorProvider } from '../shared/provider.js';
 import { OPENAI } from './vendor.js';

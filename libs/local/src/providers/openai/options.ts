@@ -63,7 +63,8 @@ export function formatOf({ request, model }: VendorRun): Format {
   return strict ? { kind: 'schema', schema: enforced, strict } : { kind: 'schema', schema, strict: false };
 }
 
-const isObject = (value: JsonValue | undefined): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: JsonValue | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The system prompt with what the format adds to it; empty when there is none. */
 export const systemText = (prompt: string | null | undefined, format: Format): string =>

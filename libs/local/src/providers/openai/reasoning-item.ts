@@ -2,7 +2,11 @@ import type OpenAI from 'openai';
 import { parseJson } from '../shared/draft.js';
 
 /** How a reasoning item is kept in a block's signature or data: all that is needed to send it back as it came. */
-interface Kept { id: string; encrypted_content: string; summary: number[] }
+interface Kept {
+  id: string;
+  encrypted_content: string;
+  summary: number[];
+}
 const MARK = 'openai-reasoning:';
 
 /** Packs a finished reasoning item; undefined when the vendor gave no encrypted content, without which it cannot go back. */

@@ -1,11 +1,11 @@
 import type OpenAI from 'openai';
-import { argumentsObject, turnsOf, wellFormed, type AssistantPart, type ResultPart, type SaidPart, type Turn } from '../shared/history.js';
+import { type AssistantPart, argumentsObject, type ResultPart, type SaidPart, type Turn, turnsOf, wellFormed } from '../shared/history.js';
 import { wireCallId, wireName } from '../shared/names.js';
 import type { VendorRun } from '../shared/provider.js';
 import { vendorSchema } from '../shared/tool-schema.js';
 import { dataUrl, errorText } from './chat-request.js';
 import { reasons } from './models.js';
-import { effortOf, formatOf, IMAGES, outputLimit, passedOn, systemText, type Format } from './options.js';
+import { effortOf, type Format, formatOf, IMAGES, outputLimit, passedOn, systemText } from './options.js';
 import { restore } from './reasoning-item.js';
 
 type Body = OpenAI.Responses.ResponseCreateParamsStreaming;
@@ -34,15 +34,17 @@ export function responsesBody(run: VendorRun): Body {
     store: false,
     ...(thinks ? { include: ['reasoning.encrypted_content' as const] } : {}),
     ...(instructions === '' ? {} : { instructions: wellFormed(instructions) }),
-    ...(tools.length === 0 ? {} : {
-      tools: tools.map((tool) => ({
-        type: 'function' as const,
-        name: wireName(tool.name),
-        ...(tool.description?.trim() ? { description: wellFormed(tool.description) } : {}),
-        parameters: vendorSchema(tool.parameters).schema,
-        strict: false,
-      })),
-    }),
+    ...(tools.length === 0
+      ? {}
+      : {
+          tools: tools.map((tool) => ({
+            type: 'function' as const,
+            name: wireName(tool.name),
+            ...(tool.description?.trim() ? { description: wellFormed(tool.description) } : {}),
+            parameters: vendorSchema(tool.parameters).schema,
+            strict: false,
+          })),
+        }),
     ...(limit === undefined ? {} : { max_output_tokens: Math.max(LEAST_OUTPUT, limit) }),
     ...(thinks && effort !== undefined ? { reasoning: { effort: effort as OpenAI.ReasoningEffort, summary: 'auto' as const } } : {}),
     ...textFormat(format),
@@ -64,7 +66,10 @@ function textFormat(format: Format): Pick<Body, 'text'> {
 
 function itemsOf(turn: Turn): Item[] {
   if (turn.role === 'assistant') return turn.parts.flatMap(assistantItem);
-  return [...turn.results.map(outputItem), ...(turn.content.length === 0 ? [] : [{ role: 'user' as const, content: turn.content.map(inputPart) }])];
+  return [
+    ...turn.results.map(outputItem),
+    ...(turn.content.length === 0 ? [] : [{ role: 'user' as const, content: turn.content.map(inputPart) }]),
+  ];
 }
 
 function assistantItem(part: AssistantPart): Item[] {
@@ -77,12 +82,14 @@ function assistantItem(part: AssistantPart): Item[] {
       return item === undefined ? [] : [item];
     }
     case 'call':
-      return [{
-        type: 'function_call',
-        call_id: wireCallId(part.id, MAX_CALL_ID),
-        name: wireName(part.function_id),
-        arguments: JSON.stringify(argumentsObject(part.arguments)),
-      }];
+      return [
+        {
+          type: 'function_call',
+          call_id: wireCallId(part.id, MAX_CALL_ID),
+          name: wireName(part.function_id),
+          arguments: JSON.stringify(argumentsObject(part.arguments)),
+        },
+      ];
     default:
       return part satisfies never;
   }

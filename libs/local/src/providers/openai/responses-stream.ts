@@ -7,7 +7,7 @@ import type { VendorRun } from '../shared/provider.js';
 import { keep, SEPARATOR } from './reasoning-item.js';
 
 type Event = OpenAI.Responses.ResponseStreamEvent;
-type Taken = Outcome | undefined | void | Promise<Outcome | undefined | void>;
+type Taken = Outcome | undefined | undefined | Promise<Outcome | undefined | undefined>;
 
 /** Reads the events of a Responses stream into the run's draft. Resolves at `response.completed` or `response.incomplete`. */
 export async function readResponses(events: AsyncIterable<unknown>, run: VendorRun): Promise<Outcome> {

@@ -19,7 +19,13 @@ const UNKNOWN_CONTEXT = 8_192;
 async function clientFor(baseURL: string, apiKey: string): Promise<OpenAI> {
   const { default: Client } = await import('openai');
   return new Client({
-    apiKey, baseURL, maxRetries: 0, timeout: NO_TIMEOUT_MS, logLevel: 'off', organization: null, project: null,
+    apiKey,
+    baseURL,
+    maxRetries: 0,
+    timeout: NO_TIMEOUT_MS,
+    logLevel: 'off',
+    organization: null,
+    project: null,
     fetch: keepingErrorBodies(vendorFetch) as typeof fetch,
   });
 }
@@ -36,7 +42,13 @@ async function generate(run: VendorRun): Promise<Outcome> {
 }
 
 /** What servers beside OpenAI tell of a model in their list, each in its own field. */
-interface Listed { id: string; max_model_len?: number; context_length?: number; max_context_length?: number; meta?: { n_ctx?: number; n_ctx_train?: number } | null }
+interface Listed {
+  id: string;
+  max_model_len?: number;
+  context_length?: number;
+  max_context_length?: number;
+  meta?: { n_ctx?: number; n_ctx_train?: number } | null;
+}
 
 async function list({ api_url, credential }: { api_url: string; credential: string }): Promise<Model[]> {
   const client = await clientFor(api_url, credential);
@@ -48,7 +60,13 @@ async function list({ api_url, credential }: { api_url: string; credential: stri
 }
 
 function localRow(listed: Listed): Model {
-  const context = listed.max_model_len ?? listed.context_length ?? listed.max_context_length ?? listed.meta?.n_ctx ?? listed.meta?.n_ctx_train ?? UNKNOWN_CONTEXT;
+  const context =
+    listed.max_model_len ??
+    listed.context_length ??
+    listed.max_context_length ??
+    listed.meta?.n_ctx ??
+    listed.meta?.n_ctx_train ??
+    UNKNOWN_CONTEXT;
   return { id: listed.id, provider: 'openai', context_window: context, max_output_tokens: Math.max(1_024, Math.floor(context / 4)) };
 }
 

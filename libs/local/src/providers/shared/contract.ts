@@ -25,12 +25,19 @@ export const STREAM_REQUEST: Schema = {
     system_prompt: { type: ['string', 'null'] },
     tools: nullable({
       type: 'array',
-      items: { type: 'object', required: ['name'], properties: { name: { type: 'string' }, description: { type: 'string' }, parameters: true } },
+      items: {
+        type: 'object',
+        required: ['name'],
+        properties: { name: { type: 'string' }, description: { type: 'string' }, parameters: true },
+      },
     }),
     response_format: nullable({ type: 'object', required: ['type'], properties: { type: { enum: ['json'] }, schema: true } }),
     thinking_level: { enum: ['minimal', 'low', 'medium', 'high', 'xhigh', null] },
     max_output_tokens: { type: ['integer', 'null'], minimum: 1 },
-    provider_options: { type: ['object', 'null'], description: 'What only this provider understands; other keys go into the request body as they are.' },
+    provider_options: {
+      type: ['object', 'null'],
+      description: 'What only this provider understands; other keys go into the request body as they are.',
+    },
     model_meta: nullable({ type: 'object' }),
     resolution_key: { type: ['string', 'null'] },
   },

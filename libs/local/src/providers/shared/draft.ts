@@ -1,5 +1,13 @@
 import type {
-  AssistantMessage, ContentBlock, ErrorKind, FunctionCallBlock, JsonValue, RedactedThinkingBlock, StopReason, StreamFrame, Usage,
+  AssistantMessage,
+  ContentBlock,
+  ErrorKind,
+  FunctionCallBlock,
+  JsonValue,
+  RedactedThinkingBlock,
+  StopReason,
+  StreamFrame,
+  Usage,
 } from '#libs/contracts';
 
 /** What sending gives back: a promise only when the reader is behind, to be awaited before the next frame. */
@@ -15,11 +23,30 @@ export interface Outcome {
   retry_after_ms?: number;
 }
 
-interface TextSlot { kind: 'text'; text: string; sealed?: ContentBlock | null }
-interface ThinkingSlot { kind: 'thinking'; text: string; signature: string; opaque?: boolean; sealed?: ContentBlock | null }
-interface OpaqueSlot { kind: 'opaque'; sealed: RedactedThinkingBlock }
+interface TextSlot {
+  kind: 'text';
+  text: string;
+  sealed?: ContentBlock | null;
+}
+interface ThinkingSlot {
+  kind: 'thinking';
+  text: string;
+  signature: string;
+  opaque?: boolean;
+  sealed?: ContentBlock | null;
+}
+interface OpaqueSlot {
+  kind: 'opaque';
+  sealed: RedactedThinkingBlock;
+}
 /** A function call that is being streamed. */
-export interface CallSlot { kind: 'call'; readonly id: string; readonly function_id: string; raw: string; sealed?: ContentBlock | null }
+export interface CallSlot {
+  kind: 'call';
+  readonly id: string;
+  readonly function_id: string;
+  raw: string;
+  sealed?: ContentBlock | null;
+}
 type Slot = TextSlot | ThinkingSlot | OpaqueSlot | CallSlot;
 
 const START = { text: 'text_start', thinking: 'thinking_start', call: 'functioncall_start' } as const;
@@ -169,9 +196,7 @@ export class AssistantDraft {
     this.slots.push(slot);
     this.open = slot;
     const partial = this.partial();
-    await this.options.send(
-      slot.kind === 'call' ? { type: START.call, id: slot.id, partial } : { type: START[slot.kind], partial },
-    );
+    await this.options.send(slot.kind === 'call' ? { type: START.call, id: slot.id, partial } : { type: START[slot.kind], partial });
   }
 
   /** A call that a length stop cut off keeps the text of its arguments, even where that text is empty. */
@@ -230,7 +255,12 @@ function openView(slot: Exclude<Slot, OpaqueSlot>): ContentBlock {
     case 'thinking':
       return { type: 'thinking', text: slot.text };
     case 'call': {
-      const call: FunctionCallBlock = { type: 'function_call', id: slot.id, function_id: slot.function_id, arguments: slot.raw === '' ? {} : slot.raw };
+      const call: FunctionCallBlock = {
+        type: 'function_call',
+        id: slot.id,
+        function_id: slot.function_id,
+        arguments: slot.raw === '' ? {} : slot.raw,
+      };
       return call;
     }
     default:

@@ -1,4 +1,4 @@
-import { errorMessage, type ErrorKind } from '#libs/contracts';
+import { type ErrorKind, errorMessage } from '#libs/contracts';
 import type { Outcome } from './draft.js';
 
 /** A failure of a vendor's stream whose kind is known, e.g. a stream that ended before its terminal event. */
@@ -14,7 +14,15 @@ export class VendorFailure extends Error {
 }
 
 /** The parts of an SDK's error that tell what happened; both vendors' SDKs have them. */
-interface SdkError { status?: unknown; headers?: unknown; error?: unknown; type?: unknown; code?: unknown; cause?: unknown; message?: unknown }
+interface SdkError {
+  status?: unknown;
+  headers?: unknown;
+  error?: unknown;
+  type?: unknown;
+  code?: unknown;
+  cause?: unknown;
+  message?: unknown;
+}
 
 const OVERFLOW =
   /context[_ ](length|window|size)|maximum context|prompt is too long|too many (input )?tokens|input is too long|exceeds? (the )?(model's |available )*context|request[_ ]too[_ ]large|reduce the length of the (messages|prompt)/i;
@@ -54,7 +62,10 @@ export function outcomeOf(error: unknown, label: string, connection: string): Ou
   if (status === undefined && body === undefined) {
     return { stop_reason: 'error', error_kind: isNetwork(error) ? 'transient' : 'permanent', error_message: `${label}: ${text}` };
   }
-  const said = [status === undefined ? `${label} ended the stream with an error` : `${label} answered ${status}`, type === undefined ? '' : ` (${type})`].join('');
+  const said = [
+    status === undefined ? `${label} ended the stream with an error` : `${label} answered ${status}`,
+    type === undefined ? '' : ` (${type})`,
+  ].join('');
   const wait = retryAfter(told.headers);
   return {
     stop_reason: 'error',
@@ -66,7 +77,8 @@ export function outcomeOf(error: unknown, label: string, connection: string): Ou
 }
 
 function kindOf(status: number | undefined, types: readonly (string | undefined)[], text: string): ErrorKind {
-  if (types.some((type) => type !== undefined && OUT_OF_CREDIT.test(type)) || (status === 429 && OUT_OF_CREDIT.test(text))) return 'permanent';
+  if (types.some((type) => type !== undefined && OUT_OF_CREDIT.test(type)) || (status === 429 && OUT_OF_CREDIT.test(text)))
+    return 'permanent';
   if (status === 401 || status === 403) return 'auth_expired';
   if (status === 429) return 'rate_limited';
   if (status === 413) return 'context_overflow';
@@ -97,7 +109,8 @@ function connectionText(error: unknown): string {
   return texts.join(': ');
 }
 
-const isSdkError = (error: unknown): boolean => /^API(Connection|ConnectionTimeout)?Error$/.test(error instanceof Error ? error.constructor.name : '') || isNetwork(error);
+const isSdkError = (error: unknown): boolean =>
+  /^API(Connection|ConnectionTimeout)?Error$/.test(error instanceof Error ? error.constructor.name : '') || isNetwork(error);
 
 /** True for what `fetch` and sockets throw when a connection breaks, also in the middle of a body. */
 function isNetwork(error: unknown): boolean {
@@ -128,5 +141,6 @@ export function retryAfter(headers: unknown, now = Date.now()): number | undefin
 
 const statusOf = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isInteger(value) && value >= 400 && value < 600 ? value : undefined;
-const firstText = (...values: unknown[]): string | undefined => values.find((value): value is string => typeof value === 'string' && value !== '');
+const firstText = (...values: unknown[]): string | undefined =>
+  values.find((value): value is string => typeof value === 'string' && value !== '');
 const asObject = (value: unknown): SdkError & { get?: unknown } => (typeof value === 'object' && value !== null ? value : {});

@@ -1,11 +1,16 @@
 import type { AgentMessage, AssistantMessage, ContentBlock, FunctionCallBlock, JsonValue } from '#libs/contracts';
 import { boundImages, type ImageLimits, type ImagePart, type TextPart } from './images.js';
-import { pairResults, type FoundResult } from './pairing.js';
+import { type FoundResult, pairResults } from './pairing.js';
 
 /** What a person, the harness or a function says to the model. */
 export type SaidPart = TextPart | ImagePart;
 /** The result of one call. `content` is never empty. */
-export interface ResultPart { call_id: string; function_id: string; content: SaidPart[]; is_error: boolean }
+export interface ResultPart {
+  call_id: string;
+  function_id: string;
+  content: SaidPart[];
+  is_error: boolean;
+}
 export type AssistantPart =
   | TextPart
   | { type: 'thinking'; text: string; signature: string }
@@ -46,12 +51,12 @@ export function turnsOf(messages: readonly AgentMessage[], options: HistoryOptio
     switch (message.role) {
       case 'user':
       case 'custom':
-        said(message.content).forEach((part) => void user().content.push(part));
-        for (const stray of results.stray.get(index) ?? []) user().content.push(...strayText(stray));
+      case 'function_result': {
+        const direct = message.role === 'function_result' ? [] : said(message.content);
+        const parts = [...direct, ...(results.stray.get(index) ?? []).flatMap(strayText)];
+        if (parts.length > 0) user().content.push(...parts);
         break;
-      case 'function_result':
-        for (const stray of results.stray.get(index) ?? []) user().content.push(...strayText(stray));
-        break;
+      }
       case 'assistant':
         addAssistant(message, results.byMessage.get(index) ?? [], turns, user, options);
         break;
@@ -82,7 +87,12 @@ function addAssistant(
     user().results.push({
       call_id: wire_id,
       function_id: call.function_id,
-      content: result === undefined ? [{ type: 'text', text: MISSING_RESULT }] : content.length === 0 ? [{ type: 'text', text: EMPTY_RESULT }] : content,
+      content:
+        result === undefined
+          ? [{ type: 'text', text: MISSING_RESULT }]
+          : content.length === 0
+            ? [{ type: 'text', text: EMPTY_RESULT }]
+            : content,
       is_error: result === undefined || result.is_error,
     });
   }

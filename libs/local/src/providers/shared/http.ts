@@ -4,7 +4,11 @@ import type { Dispatcher } from 'undici';
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /** Proxy settings, as programs read them from the environment. */
-interface ProxySettings { http?: string; https?: string; none?: string }
+interface ProxySettings {
+  http?: string;
+  https?: string;
+  none?: string;
+}
 
 function settings(env: NodeJS.ProcessEnv): ProxySettings {
   const read = (name: string): string | undefined => env[name.toLowerCase()] || env[name] || undefined;
@@ -40,9 +44,13 @@ export const vendorFetch: Fetch = async (input, init) => {
   const { http, https, none } = settings(process.env);
   const key = JSON.stringify([http, https, none]);
   if (pool?.key !== key) {
+    // Plain HTTP goes to a proxy as such: most proxies open tunnels to port 443 only.
     const unlimited = { headersTimeout: 0, bodyTimeout: 0 };
     const direct = new Agent(unlimited);
-    const proxied = http === undefined && https === undefined ? direct : new EnvHttpProxyAgent({ ...unlimited, httpProxy: http, httpsProxy: https, noProxy: none });
+    const proxied =
+      http === undefined && https === undefined
+        ? direct
+        : new EnvHttpProxyAgent({ ...unlimited, proxyTunnel: false, httpProxy: http, httpsProxy: https, noProxy: none });
     pool = { key, direct, proxied };
   }
   const url = new URL(typeof input === 'string' || input instanceof URL ? input : input.url);
@@ -61,7 +69,9 @@ export const keepingErrorBodies =
     const { status, headers } = response;
     return new Response(hasErrorField(text) ? text : JSON.stringify({ error: { message: text.slice(0, 1_500) || 'no explanation' } }), {
       status,
-      headers: Object.fromEntries([...headers].filter(([name]) => !['content-length', 'content-encoding', 'transfer-encoding'].includes(name))),
+      headers: Object.fromEntries(
+        [...headers].filter(([name]) => !['content-length', 'content-encoding', 'transfer-encoding'].includes(name)),
+      ),
     });
   };
 

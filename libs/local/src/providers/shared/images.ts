@@ -1,6 +1,13 @@
-export interface TextPart { type: 'text'; text: string }
+export interface TextPart {
+  type: 'text';
+  text: string;
+}
 /** `data` is base64. */
-export interface ImagePart { type: 'image'; mime: string; data: string }
+export interface ImagePart {
+  type: 'image';
+  mime: string;
+  data: string;
+}
 
 /** What a vendor and a model take. Sizes are characters of base64, which is what vendors count. */
 export interface ImageLimits {

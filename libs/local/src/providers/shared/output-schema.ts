@@ -2,11 +2,42 @@ import type { JsonObject, JsonValue } from '#libs/contracts';
 
 /** Keywords that limit values; vendors enforce structure only. The result is checked against the full schema later. */
 const LIMITS = new Set([
-  'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'pattern', 'format',
-  'minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties', 'default', 'examples', 'title', '$schema', '$id', 'nullable',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+  'minLength',
+  'maxLength',
+  'pattern',
+  'format',
+  'minItems',
+  'maxItems',
+  'uniqueItems',
+  'minProperties',
+  'maxProperties',
+  'default',
+  'examples',
+  'title',
+  '$schema',
+  '$id',
+  'nullable',
 ]);
 /** Keywords that no vendor can enforce. */
-const UNSUPPORTED = new Set(['not', 'if', 'then', 'else', 'patternProperties', 'propertyNames', 'contains', 'dependentSchemas', 'dependentRequired', 'dependencies', 'prefixItems', 'unevaluatedProperties']);
+const UNSUPPORTED = new Set([
+  'not',
+  'if',
+  'then',
+  'else',
+  'patternProperties',
+  'propertyNames',
+  'contains',
+  'dependentSchemas',
+  'dependentRequired',
+  'dependencies',
+  'prefixItems',
+  'unevaluatedProperties',
+]);
 
 /**
  * A copy of an output schema that a vendor can enforce: objects are closed, `oneOf` is `anyOf`, limits of values are left
@@ -94,5 +125,6 @@ function isRecursive(root: JsonObject): boolean {
   return Object.entries(definitions).some(([name, schema]) => reaches(schema, [name]));
 }
 
-const isObject = (value: JsonValue | undefined): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: JsonValue | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 const asObject = (value: JsonValue | undefined): JsonObject => (isObject(value) ? value : {});

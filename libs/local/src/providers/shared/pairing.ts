@@ -1,9 +1,19 @@
 import type { AgentMessage, ContentBlock, FunctionCallBlock } from '#libs/contracts';
 
-interface GivenResult { index: number; id: string; function_id?: string; content: readonly ContentBlock[]; is_error: boolean }
+interface GivenResult {
+  index: number;
+  id: string;
+  function_id?: string;
+  content: readonly ContentBlock[];
+  is_error: boolean;
+}
 
 /** A call of an assistant message with its result. `wire_id` is unique in the request. */
-export interface FoundResult { call: FunctionCallBlock; wire_id: string; result: GivenResult | undefined }
+export interface FoundResult {
+  call: FunctionCallBlock;
+  wire_id: string;
+  result: GivenResult | undefined;
+}
 
 export interface Pairing {
   /** By index of the assistant message, in call order. */
@@ -52,7 +62,9 @@ function resultsOf(message: AgentMessage, index: number): GivenResult[] {
   }
   if (message.role === 'assistant') return [];
   return message.content.flatMap((block) =>
-    block.type === 'function_result' ? [{ index, id: block.function_call_id, content: block.content, is_error: block.is_error === true }] : [],
+    block.type === 'function_result'
+      ? [{ index, id: block.function_call_id, content: block.content, is_error: block.is_error === true }]
+      : [],
   );
 }
 

@@ -1,4 +1,13 @@
-import { errorMessage, HarnessError, type Model, type ProviderRegistration, type ProviderResolution, type ProviderStreamRequest, type StreamFrame, type Usage } from '#libs/contracts';
+import {
+  errorMessage,
+  HarnessError,
+  type Model,
+  type ProviderRegistration,
+  type ProviderResolution,
+  type ProviderStreamRequest,
+  type StreamFrame,
+  type Usage,
+} from '#libs/contracts';
 import type { Bus, ChannelWriter, InvocationContext } from '#libs/iii';
 import type { ProviderAdapter } from './adapter.js';
 import { AssistantDraft, type Outcome } from './draft.js';
@@ -63,10 +72,17 @@ export class VendorProvider implements ProviderAdapter {
   async register(bus: Bus): Promise<void> {
     const { id, display_name, credential_env_var, official_url, models } = this.vendor;
     const registration: ProviderRegistration = {
-      id, display_name, credential_env_var, defaults: { api_url: official_url }, supports_model_listing: true, models: [...models],
+      id,
+      display_name,
+      credential_env_var,
+      defaults: { api_url: official_url },
+      supports_model_listing: true,
+      models: [...models],
     };
     const answer = await bus.trigger<{ registration_token?: string | null } | null>({
-      function_id: 'router::provider::register', payload: registration, timeoutMs: RESOLVE_TIMEOUT_MS,
+      function_id: 'router::provider::register',
+      payload: registration,
+      timeoutMs: RESOLVE_TIMEOUT_MS,
     });
     this.token = answer?.registration_token ?? undefined;
   }
@@ -90,7 +106,10 @@ export class VendorProvider implements ProviderAdapter {
     let secret: string | null = null;
     const finish = (outcome: Outcome): Promise<{ ok: boolean }> => {
       const { error_message } = outcome;
-      return frames.end(draft, error_message === undefined ? outcome : { ...outcome, error_message: new Redactor([secret]).clean(error_message) });
+      return frames.end(
+        draft,
+        error_message === undefined ? outcome : { ...outcome, error_message: new Redactor([secret]).clean(error_message) },
+      );
     };
     let url = this.vendor.official_url;
     try {
@@ -101,7 +120,10 @@ export class VendorProvider implements ProviderAdapter {
       const at = { api_url: url, credential: this.keyOf(resolution, url), max_tokens: resolution.max_tokens };
       signal.throwIfAborted();
       const outcome = await this.vendor.generate({
-        request, model, draft, ...at,
+        request,
+        model,
+        draft,
+        ...at,
         names: new ToolNames(tools ?? [], messages),
         signal: AbortSignal.any([signal, own.signal]),
         cancel: () => own.abort(),
@@ -124,7 +146,9 @@ export class VendorProvider implements ProviderAdapter {
     const asked = resolution.credential !== null || url !== this.vendor.official_url;
     const models = asked ? await this.listed(url, resolution) : [...this.vendor.models];
     const { count } = await this.bus.trigger<{ count: number }>({
-      function_id: 'router::models::reconcile', payload: { provider: this.id, ...this.proof(), models }, timeoutMs: RESOLVE_TIMEOUT_MS,
+      function_id: 'router::models::reconcile',
+      payload: { provider: this.id, ...this.proof(), models },
+      timeoutMs: RESOLVE_TIMEOUT_MS,
     });
     return { ok: true, count };
   }
@@ -140,7 +164,9 @@ export class VendorProvider implements ProviderAdapter {
 
   private async resolve(): Promise<ProviderResolution> {
     return await this.bus.trigger<ProviderResolution>({
-      function_id: 'router::provider::resolve', payload: { id: this.id, ...this.proof() }, timeoutMs: RESOLVE_TIMEOUT_MS,
+      function_id: 'router::provider::resolve',
+      payload: { id: this.id, ...this.proof() },
+      timeoutMs: RESOLVE_TIMEOUT_MS,
     });
   }
 
@@ -183,7 +209,8 @@ class FrameWriter {
     if (draft.started) await draft.end(stop_reason === 'error' || stop_reason === 'aborted');
     this.ended = true;
     const message = draft.message(outcome);
-    if (draft.started) await this.send({ type: 'stop', stop_reason: message.stop_reason, ...(failed ? { error_kind, error_message } : {}) });
+    if (draft.started)
+      await this.send({ type: 'stop', stop_reason: message.stop_reason, ...(failed ? { error_kind, error_message } : {}) });
     if (stop_reason !== 'error') await this.send({ type: 'done', message });
     else await this.send({ type: 'error', error: message, ...(retry_after_ms === undefined ? {} : { retry_after_ms }) });
     return { ok: !failed };
@@ -210,7 +237,9 @@ function priced(usage: Usage, model: Model | undefined): Usage {
   if (prices === undefined) return usage;
   const { input = 0, output = 0, cache_read = 0, cache_write = 0 } = usage;
   const dollars =
-    (input ?? 0) * prices.input + (output ?? 0) * prices.output +
-    (cache_read ?? 0) * (prices.cache_read ?? prices.input) + (cache_write ?? 0) * (prices.cache_write ?? prices.input);
+    (input ?? 0) * prices.input +
+    (output ?? 0) * prices.output +
+    (cache_read ?? 0) * (prices.cache_read ?? prices.input) +
+    (cache_write ?? 0) * (prices.cache_write ?? prices.input);
   return { ...usage, cost_usd: Math.round(dollars * 1_000) / 1e9 };
 }

@@ -85,7 +85,8 @@ function merge(into: JsonObject, properties: JsonValue | undefined): void {
     const present = into[name];
     if (present === undefined) into[name] = schema;
     else if (JSON.stringify(present) !== JSON.stringify(schema)) {
-      const known = isObject(present) && Array.isArray(present['anyOf']) && Object.keys(present).length === 1 ? present['anyOf'] : [present];
+      const known =
+        isObject(present) && Array.isArray(present['anyOf']) && Object.keys(present).length === 1 ? present['anyOf'] : [present];
       into[name] = { anyOf: [...known, schema] };
     }
   }
@@ -112,18 +113,23 @@ function clean(schema: JsonObject, root: JsonObject): JsonObject {
   return copy;
 }
 
-const cleanOne = (value: JsonValue, root: JsonObject): JsonValue => (isObject(value) ? clean(value, root) : typeof value === 'boolean' ? value : {});
+const cleanOne = (value: JsonValue, root: JsonObject): JsonValue =>
+  isObject(value) ? clean(value, root) : typeof value === 'boolean' ? value : {};
 
 function cleanMap(key: string, value: JsonValue, root: JsonObject): JsonObject {
   const entries = isObject(value) ? Object.entries(value) : [];
-  return Object.fromEntries(entries.filter(([name]) => key !== 'properties' || LEGAL_KEY.test(name)).map(([name, one]) => [name, cleanOne(one, root)]));
+  return Object.fromEntries(
+    entries.filter(([name]) => key !== 'properties' || LEGAL_KEY.test(name)).map(([name, one]) => [name, cleanOne(one, root)]),
+  );
 }
 
 /** True for a keyword whose value is of the wrong kind, e.g. the draft-04 forms `required: true` and `exclusiveMinimum: true`. */
 function malformed(key: string, value: JsonValue): boolean {
   switch (key) {
     case 'type':
-      return !(typeof value === 'string' ? TYPES.has(value) : Array.isArray(value) && value.length > 0 && value.every((name) => TYPES.has(String(name))));
+      return !(typeof value === 'string'
+        ? TYPES.has(value)
+        : Array.isArray(value) && value.length > 0 && value.every((name) => TYPES.has(String(name))));
     case 'required':
       return !Array.isArray(value);
     case 'enum':
@@ -158,4 +164,5 @@ function lookUp(reference: string, root: JsonObject): JsonObject | undefined {
 const strings = (value: JsonValue | undefined): string[] =>
   Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
 
-const isObject = (value: JsonValue | undefined): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: JsonValue | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
