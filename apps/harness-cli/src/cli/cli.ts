@@ -43,7 +43,7 @@ export class Cli {
   /** How long the runtime may take to close, in ms; the runtime's own default when absent. */
   graceMs: number | undefined;
 
-  constructor(readonly io: CliIo, readonly name: string) {
+  constructor(readonly io: CliIo, readonly name: string, readonly argv: readonly string[] = []) {
     this.stdout = new Output(io.stdout);
     this.stderr = new Output(io.stderr);
     this.out = styleOf(wantsColor(io.stdout, io.env));

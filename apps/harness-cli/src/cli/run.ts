@@ -6,7 +6,7 @@ import { CliError, EXIT, type ExitCode, usageError } from './exit.js';
 
 /** Runs the CLI once and gives its exit code. Everything that fails is reported here, and only here. */
 export async function runCli(argv: readonly string[], io: CliIo, name = 'harness-cli'): Promise<ExitCode> {
-  const cli = new Cli(io, name);
+  const cli = new Cli(io, name, argv);
   const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
   cli.global = { debug: own.includes('--debug') };
   try {

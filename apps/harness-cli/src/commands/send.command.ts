@@ -4,7 +4,7 @@ import { HarnessCommand, type ParsedOptions } from '../cli/command.js';
 import { Command, Help, Option } from '../cli/decorators.js';
 import type { ExitCode } from '../cli/exit.js';
 import { EXPOSE, MODES, STRATEGIES, THINKING } from '../input/choices.js';
-import { readMessage } from '../input/message.js';
+import { messageAmongGlobs, readMessage } from '../input/message.js';
 import type { SendInput } from '../input/send.input.js';
 import { append, textOrFile, wholeNumber } from '../input/values.js';
 import { JsonTurnView } from '../render/turn-json.js';
@@ -95,8 +95,9 @@ export class SendCommand extends HarnessCommand {
 
   protected async execute(args: string[], options: ParsedOptions): Promise<ExitCode> {
     const [{ checked }, { SendInput: Input }] = await Promise.all([import('../input/validate.js'), import('../input/send.input.js')]);
-    const input = checked(Input, options);
-    const message = await readMessage(args, this.cli.io.stdin);
+    const { words, allow, deny } = messageAmongGlobs(args, options, this.cli.argv);
+    const input = checked(Input, { ...options, allow, deny });
+    const message = await readMessage(words, this.cli.io.stdin);
     const system = input.system === undefined ? undefined : await textOrFile('--system', input.system);
     const view = input.json ? new JsonTurnView(this.cli.stdout, (text) => this.cli.screen.note(text)) : new TextTurnView(this.cli.screen, this.cli.err);
     const live = new LiveTurn(this.cli, view);

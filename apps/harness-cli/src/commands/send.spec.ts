@@ -84,6 +84,16 @@ describe('send, what it asks for', () => {
     expect(stderr).toContain('no --allow');
   });
 
+  it('finds the message behind the globs, when nothing else is the message', async () => {
+    const runtime = new FakeRuntime();
+    expect((await run(['send', '--allow', 'a::*', '--allow', 'b::*', 'read the docs', '--json'], { runtime, stdin: '' })).code).toBe(0);
+    expect(runtime.sent()).toMatchObject({ message: 'read the docs', options: { functions: { allow: ['a::*', 'b::*'] } } });
+    for (const argv of [['--allow', 'a b'], ['hi', '--allow', 'a::*', 'b c'], ['--deny', 'a::*', 'b c', 'd e']]) {
+      const refused = await run(['send', ...argv], { runtime: new FakeRuntime() });
+      expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(/holds a space/) as string });
+    }
+  });
+
   it('takes the data folder from the environment, and global options on either side', async () => {
     const runtime = new FakeRuntime();
     await run(['--data-dir', '/a', 'send', 'hi'], { runtime });
