@@ -8,7 +8,9 @@ const pathTo = (leaf: string): string => `WITH RECURSIVE path (seq, parent_id) A
 )`;
 
 /** SQL: the entries of the active path of session `@sid`, as `path`. */
-export const ACTIVE_PATH = pathTo('SELECT e.seq, e.parent_id FROM entries e JOIN sessions s ON s.sid = e.sid AND e.entry_id = s.leaf WHERE s.sid = @sid');
+export const ACTIVE_PATH = pathTo(
+  'SELECT e.seq, e.parent_id FROM entries e JOIN sessions s ON s.sid = e.sid AND e.entry_id = s.leaf WHERE s.sid = @sid',
+);
 const PATH_TO_SEQ = pathTo('SELECT seq, parent_id FROM entries WHERE sid = @sid AND seq = @leaf');
 
 /** Which entries of a path are wanted. */
@@ -24,8 +26,12 @@ export const EVERY_ENTRY: EntryFilter = { roles: null, custom: true };
 
 const WANTED = `(CASE WHEN role IS NULL THEN @custom ELSE (@roles IS NULL OR role IN (SELECT value FROM json_each(@roles))) END)`;
 const wanted = ({ roles, custom }: EntryFilter): { roles: string | null; custom: number } => ({
-  roles: roles === null ? null : JSON.stringify(roles), custom: custom ? 1 : 0,
+  roles: roles === null ? null : JSON.stringify(roles),
+  custom: custom ? 1 : 0,
 });
+
+/** SQL: a page of a session without branches. Its work must not grow with what lies before the page. */
+export const LINE_AFTER = `SELECT * FROM entries WHERE sid = @sid AND seq > @after AND seq <= @end AND ${WANTED} ORDER BY seq LIMIT @limit`;
 
 /** The entries from the root of a session to one of its entries, readable from any point in both directions. */
 export interface EntryPath {
@@ -50,9 +56,11 @@ export class EntryPaths {
 
   constructor(db: SqliteConnection) {
     this.selectPath = db.prepare(`${PATH_TO_SEQ} SELECT seq FROM path ORDER BY seq`).pluck();
-    this.lineAfter = db.prepare(`SELECT * FROM entries WHERE sid = @sid AND seq > @after AND seq <= @end AND ${WANTED} ORDER BY seq LIMIT @limit`);
+    this.lineAfter = db.prepare(LINE_AFTER);
     this.lineBack = db.prepare('SELECT * FROM entries WHERE sid = @sid AND seq <= @from ORDER BY seq DESC LIMIT @limit');
-    this.picked = db.prepare(`SELECT * FROM entries WHERE sid = @sid AND seq IN (SELECT value FROM json_each(@seqs)) AND ${WANTED} ORDER BY seq`);
+    this.picked = db.prepare(
+      `SELECT * FROM entries WHERE sid = @sid AND seq IN (SELECT value FROM json_each(@seqs)) AND ${WANTED} ORDER BY seq`,
+    );
   }
 
   /** The path to the entry at position `end`. */

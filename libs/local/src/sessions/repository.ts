@@ -1,13 +1,17 @@
-import { HarnessError, type AgentMessage, type Entry, type JsonObject, type SessionMeta, type SessionStatus } from '#libs/contracts';
+import { type AgentMessage, type Entry, HarnessError, type JsonObject, type SessionMeta, type SessionStatus } from '#libs/contracts';
 import type { NewEntry } from '#libs/turn';
 import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
 import type { ChangeLog } from './changes.js';
-import { entryOf, metaOf, type EntryRow, type SessionRow } from './rows.js';
+import { type EntryRow, entryOf, metaOf, type SessionRow } from './rows.js';
 
 /** What an append came to. `created` is false when the entry id was there already. */
-export interface Appended { entry: Entry; created: boolean }
+export interface Appended {
+  entry: Entry;
+  created: boolean;
+}
 
-export const sessionNotFound = (id: string): HarnessError => new HarnessError('session/not_found', `there is no session ${JSON.stringify(id)}`);
+export const sessionNotFound = (id: string): HarnessError =>
+  new HarnessError('session/not_found', `there is no session ${JSON.stringify(id)}`);
 
 /**
  * The stored sessions. Methods are synchronous; those that write run inside a transaction of the writer and tell a
@@ -53,6 +57,14 @@ export class SessionRepository {
     return row;
   }
 
+  /** The row of an entry that must exist; throws `session/entry_not_found`. */
+  existingEntry(session: SessionRow, entryId: string): EntryRow {
+    const row = this.entryRow(session.sid, entryId);
+    if (row === undefined)
+      throw new HarnessError('session/entry_not_found', `session ${session.session_id} has no entry ${JSON.stringify(entryId)}`);
+    return row;
+  }
+
   meta(sessionId: string): SessionMeta | null {
     const row = this.row(sessionId);
     return row === undefined ? null : metaOf(row);
@@ -73,11 +85,23 @@ export class SessionRepository {
     const found = this.row(init.session_id);
     if (found !== undefined) return { row: found, created: false };
     const metadata = init.metadata === undefined ? null : JSON.stringify(init.metadata);
-    const row = this.insertSession.get(init.session_id, init.title ?? '', init.description ?? '', metadata, init.forked_from ?? null, now, now) as SessionRow;
+    const row = this.insertSession.get(
+      init.session_id,
+      init.title ?? '',
+      init.description ?? '',
+      metadata,
+      init.forked_from ?? null,
+      now,
+      now,
+    ) as SessionRow;
     log.events.push({
       type: 'session::created',
       payload: {
-        session_id: row.session_id, title: row.title, description: row.description, status: row.status, created_at: now,
+        session_id: row.session_id,
+        title: row.title,
+        description: row.description,
+        status: row.status,
+        created_at: now,
         ...(init.forked_from === undefined ? {} : { forked_from: init.forked_from }),
       },
     });
@@ -97,11 +121,20 @@ export class SessionRepository {
     const inLine = parent === session.leaf;
     this.advance.run(row.entry_id, row.seq, inLine ? session.branched : 1, row.role === null ? 0 : 1, entry.timestamp, session.sid);
     const stored = entryOf(row);
-    log.entries.push({ session_id: sessionId, sid: session.sid, from: session.rev, to: session.rev + 1, entry: stored, how: inLine ? 'appended' : 'other' });
+    log.entries.push({
+      session_id: sessionId,
+      sid: session.sid,
+      from: session.rev,
+      to: session.rev + 1,
+      entry: stored,
+      how: inLine ? 'appended' : 'other',
+    });
     log.events.push({
       type: 'session::message-added',
       payload: {
-        session_id: sessionId, entry_id: row.entry_id, parent_id: parent,
+        session_id: sessionId,
+        entry_id: row.entry_id,
+        parent_id: parent,
         ...('message' in entry ? { message: entry.message } : { custom: entry.custom }),
         ...(entry.origin === undefined ? {} : { origin: entry.origin }),
         timestamp: entry.timestamp,
@@ -119,18 +152,40 @@ export class SessionRepository {
   }
 
   /** Stores a new message of an existing entry under the next revision; returns that. */
-  replace(session: SessionRow, present: EntryRow, message: AgentMessage, origin: JsonObject | undefined, now: number, log: ChangeLog): number {
+  replace(
+    session: SessionRow,
+    present: EntryRow,
+    message: AgentMessage,
+    origin: JsonObject | undefined,
+    now: number,
+    log: ChangeLog,
+  ): number {
     const row: EntryRow = {
-      ...present, role: message.role, revision: present.revision + 1, body: JSON.stringify(message), origin: origin === undefined ? null : JSON.stringify(origin),
+      ...present,
+      role: message.role,
+      revision: present.revision + 1,
+      body: JSON.stringify(message),
+      origin: origin === undefined ? null : JSON.stringify(origin),
     };
     this.updateBody.run(row.body, row.origin, row.revision, row.role, session.sid, row.seq);
     this.touch.run(now, session.sid);
-    log.entries.push({ session_id: session.session_id, sid: session.sid, from: session.rev, to: session.rev + 1, entry: entryOf(row), how: 'replaced' });
+    log.entries.push({
+      session_id: session.session_id,
+      sid: session.sid,
+      from: session.rev,
+      to: session.rev + 1,
+      entry: entryOf(row),
+      how: 'replaced',
+    });
     log.events.push({
       type: 'session::message-updated',
       payload: {
-        session_id: session.session_id, entry_id: row.entry_id, message, revision: row.revision,
-        ...(origin === undefined ? {} : { origin }), timestamp: now,
+        session_id: session.session_id,
+        entry_id: row.entry_id,
+        message,
+        revision: row.revision,
+        ...(origin === undefined ? {} : { origin }),
+        timestamp: now,
       },
     });
     return row.revision;
@@ -144,7 +199,13 @@ export class SessionRepository {
     this.updateStatus.run(status, kept, now, session.sid);
     log.events.push({
       type: 'session::status-changed',
-      payload: { session_id: sessionId, status, previous_status: session.status, ...(kept === null ? {} : { status_reason: kept }), timestamp: now },
+      payload: {
+        session_id: sessionId,
+        status,
+        previous_status: session.status,
+        ...(kept === null ? {} : { status_reason: kept }),
+        timestamp: now,
+      },
     });
     return session.status;
   }

@@ -2,11 +2,16 @@ import type { Entry } from '#libs/contracts';
 import type { Transcript } from '#libs/turn';
 import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
 import type { EntryChange } from './changes.js';
-import type { SessionRepository } from './repository.js';
 import { ACTIVE_PATH } from './path.js';
-import { entryOf, type EntryRow } from './rows.js';
+import type { SessionRepository } from './repository.js';
+import { type EntryRow, entryOf } from './rows.js';
 
-interface Cached { sid: number; rev: number; entries: Entry[]; indexById: Map<string, number> }
+interface Cached {
+  sid: number;
+  rev: number;
+  entries: Entry[];
+  indexById: Map<string, number>;
+}
 
 /** Sessions whose window is kept in memory, and entries of all of them. */
 const MAX_SESSIONS = 256;
@@ -29,7 +34,9 @@ export class SqliteTranscript implements Transcript {
   ) {
     this.selectRev = db.prepare('SELECT sid, rev, branched FROM sessions WHERE session_id = ?');
     this.selectLine = db.prepare('SELECT * FROM entries WHERE sid = ? ORDER BY seq');
-    this.selectPath = db.prepare(`${ACTIVE_PATH} SELECT entries.* FROM path JOIN entries ON entries.sid = @sid AND entries.seq = path.seq ORDER BY entries.seq`);
+    this.selectPath = db.prepare(
+      `${ACTIVE_PATH} SELECT entries.* FROM path JOIN entries ON entries.sid = @sid AND entries.seq = path.seq ORDER BY entries.seq`,
+    );
   }
 
   window(sessionId: string): Promise<readonly Entry[]> {
@@ -84,7 +91,12 @@ export class SqliteTranscript implements Transcript {
     if (row === undefined) return [];
     const rows = row.branched === 1 ? this.selectPath.all({ sid: row.sid }) : this.selectLine.all(row.sid);
     const entries = (rows as EntryRow[]).map(entryOf);
-    this.cache.set(sessionId, { sid: row.sid, rev: row.rev, entries, indexById: new Map(entries.map((entry, index) => [entry.id, index])) });
+    this.cache.set(sessionId, {
+      sid: row.sid,
+      rev: row.rev,
+      entries,
+      indexById: new Map(entries.map((entry, index) => [entry.id, index])),
+    });
     this.cachedEntries += entries.length;
     this.evict();
     return entries;
