@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
 import { errnoOf } from '../confine/index.js';
 import { OutputBuffer } from './output.js';
-import { signalGroup } from './process-group.js';
+import { isGroupRunning, signalGroup } from './process-group.js';
 
 export interface CommandOptions {
   file: string;
@@ -32,6 +33,7 @@ export interface CommandResult {
 export const GRACE_MS = 500;
 /** How long output may still arrive after the last process of the group is gone. */
 const DRAIN_MS = 250;
+const POLL_MS = 25;
 /** A command that writes more than this many times what is kept is ended. */
 const FLOOD = 64;
 
@@ -83,7 +85,7 @@ class Command {
       const { code, signal } = await exited;
       clearTimeout(timer);
       // What the command left behind in its group ends with it.
-      if (group !== undefined) await this.reap(group, closed);
+      if (group !== undefined) await this.reap(group);
       if (!(await within(closed, DRAIN_MS))) {
         // A process that left the group holds the pipe; what it writes is nobody's output any more.
         child.stdout?.destroy();
@@ -137,14 +139,14 @@ class Command {
     this.killTimer = setTimeout(() => signalGroup(group, 'SIGKILL'), GRACE_MS);
   }
 
-  private async reap(group: number, closed: Promise<void>): Promise<void> {
+  /** Ends what is left of the group: asks first, and insists after the grace time. */
+  private async reap(group: number): Promise<void> {
     if (!signalGroup(group, 'SIGTERM')) return;
     const until = performance.now() + GRACE_MS;
-    while (performance.now() < until) {
-      await within(closed, 20);
-      if (!signalGroup(group, 0)) return;
-      await pause(20);
-    }
+    do {
+      await pause(POLL_MS);
+      if (!(await isGroupRunning(group))) return;
+    } while (performance.now() < until);
     signalGroup(group, 'SIGKILL');
   }
 
@@ -162,8 +164,6 @@ class Command {
     };
   }
 }
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** True when `promise` settles within `ms`. */
 async function within(promise: Promise<void>, ms: number): Promise<boolean> {

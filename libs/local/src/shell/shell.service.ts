@@ -68,8 +68,12 @@ export class ShellService implements OnModuleDestroy {
     }
   }
 
-  /** Ends what is running; its callers get the results so far. */
-  async onModuleDestroy(): Promise<void> {
+  onModuleDestroy(): Promise<void> {
+    return this.stop();
+  }
+
+  /** Ends what is running, whose callers get the results so far; later commands end as soon as they start. */
+  async stop(): Promise<void> {
     this.stopping.abort();
     await Promise.allSettled(this.running);
     process.off('exit', this.onExit);

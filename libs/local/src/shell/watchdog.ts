@@ -1,14 +1,14 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 
 /** Reads `add <group>` and `del <group>`; when its input ends, this process is gone and what it left running is ended. */
-const SCRIPT = `groups=''
+export const WATCHDOG_SCRIPT = `groups=''
 while read -r op id; do
   case $op in
     add) groups="$groups $id" ;;
     del) kept=''; for g in $groups; do [ "$g" = "$id" ] || kept="$kept $g"; done; groups=$kept ;;
   esac
 done
-for g in $groups; do kill -KILL -- "-$g" 2>/dev/null; done
+for g in $groups; do kill -s KILL -- "-$g" 2>/dev/null; done
 `;
 
 /**
@@ -39,7 +39,7 @@ export class Watchdog {
   }
 
   private start(): ChildProcess {
-    const shell = spawn('/bin/sh', ['-c', SCRIPT], { detached: true, stdio: ['pipe', 'ignore', 'ignore'], env: {}, cwd: '/' });
+    const shell = spawn('/bin/sh', ['-c', WATCHDOG_SCRIPT], { detached: true, stdio: ['pipe', 'ignore', 'ignore'], env: {}, cwd: '/' });
     const gone = (): void => {
       if (this.shell === shell) this.shell = undefined;
     };

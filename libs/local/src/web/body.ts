@@ -26,8 +26,13 @@ export const mediaType = (header: string | null): string => (header ?? '').split
 export function decodeText(bytes: Buffer, contentType: string | null): string {
   const named = /charset\s*=\s*"?([\w.:-]+)/i.exec(contentType ?? '')?.[1];
   const inPage = mediaType(contentType).includes('html') ? /<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]+)/i.exec(bytes.toString('latin1', 0, 2_048))?.[1] : undefined;
-  return decoderFor(named ?? inPage ?? 'utf-8').decode(bytes);
+  const decoder = decoderFor(named ?? inPage ?? 'utf-8');
+  const text = decoder.decode(bytes);
+  return decoder.encoding === 'windows-1252' ? text.replace(/[\u0080-\u009f]/g, (char) => WINDOWS_1252.charAt(char.charCodeAt(0) - 0x80)) : text;
 }
+
+/** What windows-1252 has at 0x80 to 0x9f. Some versions of Node decode it as ISO-8859-1, which has control characters there. */
+const WINDOWS_1252 = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ';
 
 function decoderFor(label: string): TextDecoder {
   try {

@@ -19,7 +19,7 @@ export interface Page {
   media?: { images: PageMedia[]; videos: PageMedia[]; audios: PageMedia[] };
 }
 
-const PAGE_MS = 8_000;
+const PAGE_MS = 5_000;
 
 /** Turns a page into text for a reader, on a thread of its own and for a bounded time. @throws IsolateError */
 export async function readPage(options: PageOptions, signal: AbortSignal): Promise<Page> {
@@ -54,7 +54,7 @@ export function makePageReader(load: Load): (options: PageOptions) => Page {
   const NOISE = 'script,style,noscript,template,svg,canvas,iframe,object,embed,link,meta,dialog,button,select,input,textarea';
   const FURNITURE = 'nav,footer,aside,[role=navigation],[role=banner],[role=contentinfo],[aria-hidden=true],[hidden]';
   const BLOCKS = 'p,li,pre,blockquote,h1,h2,h3,h4,h5,h6,tr,dd,dt,figcaption';
-  const BREAKS = new Set(['P', 'DIV', 'SECTION', 'ARTICLE', 'MAIN', 'HEADER', 'UL', 'OL', 'LI', 'TABLE', 'TR', 'BR', 'HR', 'PRE', 'BLOCKQUOTE', 'H1', 'H2', 'H3', 'H4', 'H5', 'H6', 'DL', 'DT', 'DD', 'FIGURE', 'FORM']);
+  const BREAKS = new Set(['P', 'DIV', 'SECTION', 'ARTICLE', 'MAIN', 'HEADER', 'UL', 'OL', 'LI', 'TABLE', 'TR', 'HR', 'PRE', 'BLOCKQUOTE', 'H1', 'H2', 'H3', 'H4', 'H5', 'H6', 'DL', 'DT', 'DD', 'FIGURE', 'FORM']);
 
   const textIn = (node: Dom): string => (node.textContent ?? '').replace(/\s+/g, ' ').trim();
   const words = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
@@ -90,6 +90,10 @@ export function makePageReader(load: Load): (options: PageOptions) => Page {
         return;
       }
       if (node.nodeType !== 1) return;
+      if (node.nodeName === 'BR') {
+        out.push('\n');
+        return;
+      }
       const breaks = BREAKS.has(node.nodeName);
       if (breaks) out.push('\n');
       if (node.nodeName === 'TD' || node.nodeName === 'TH') out.push('\t');

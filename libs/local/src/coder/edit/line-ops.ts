@@ -73,8 +73,8 @@ export function applyLineOps(text: string, ops: readonly { index: number; op: Li
     text: joined,
     regions: spans.map(({ opIndex, first, count }) => ({
       opIndex,
-      start: Math.min(offsets[first] ?? joined.length, joined.length),
-      end: count === 0 ? Math.min(offsets[first] ?? joined.length, joined.length) : (offsets[first + count] ?? joined.length + 1) - 1,
+      start: Math.min(offsets[first] ?? 0, joined.length),
+      end: count === 0 ? Math.min(offsets[first] ?? 0, joined.length) : (offsets[first + count] ?? 0) - 1,
     })),
   };
 }
@@ -101,12 +101,10 @@ function place(opIndex: number, op: LineOp, count: number): Placed {
   return { opIndex, from: from_line - 1, taken: to_line - from_line + 1, lines: op.op === 'remove' ? [] : contentLines(op.content) };
 }
 
+/** Where each line begins, and where one more would begin. */
 function offsetsOf(lines: readonly string[]): number[] {
-  const offsets: number[] = [];
+  const offsets = [0];
   let at = 0;
-  for (const line of lines) {
-    offsets.push(at);
-    at += line.length + 1;
-  }
+  for (const line of lines) offsets.push((at += line.length + 1));
   return offsets;
 }

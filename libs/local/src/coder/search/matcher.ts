@@ -11,7 +11,7 @@ export interface LineMatcher {
 }
 
 /** How long one batch of lines may take under a pattern. */
-const BATCH_MS = 5_000;
+const BATCH_MS = 3_000;
 
 /** Finds `query` as it stands. */
 export function literalMatcher(query: string, ignoreCase: boolean): LineMatcher {
