@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { AgentMessage } from '#libs/contracts';
 import { AnthropicProvider, AnthropicProviderModule } from '../../libs/local/src/providers/index.js';
 import { assistant, ProviderBench, readTo, result, user } from '../support/provider-bench.js';
 import { anthropicStream } from '../support/vendor-scripts.js';
@@ -384,5 +385,82 @@ describe('a Messages stream', () => {
     await expect(bench.bus.trigger({ function_id: 'provider::anthropic::stream', payload: { model: 'x' } })).rejects.toThrow(
       'provider/invalid_request: writer_ref is missing',
     );
+  });
+
+  it('keeps a silent stream alive', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });
+    try {
+      server.script({ ending: 'stall' });
+      const { reader, result: ended } = await bench.open({ model: MODEL });
+      await server.received(1);
+      vi.advanceTimersByTime(25_000);
+      expect(await readTo(reader, 'ping')).toEqual([{ type: 'ping' }]);
+      reader.close();
+      await ended;
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('tells a router that has forgotten it again', async () => {
+    const told = bench.calls.register.length;
+    let forgotten = true;
+    bench.whileResolving = () => {
+      if (forgotten) throw new Error('router/unknown_provider: there is no provider anthropic');
+    };
+    server.script({ events: anthropicStream([{ text: 'ok' }]) });
+    bench.onRegister = () => {
+      forgotten = false;
+    };
+    expect((await bench.run({ model: MODEL })).ok).toBe(true);
+    Object.assign(bench, { whileResolving: undefined, onRegister: undefined });
+    expect(bench.calls.register).toHaveLength(told + 1);
+  });
+
+  it('does not show its functions to models', async () => {
+    const list = async (include_internal: boolean): Promise<string[]> => {
+      const { functions } = await bench.bus.trigger<{ functions: { function_id: string }[] }>({
+        function_id: 'engine::functions::list',
+        payload: { include_internal },
+      });
+      return functions.map((row) => row.function_id).filter((id) => id.startsWith('provider::'));
+    };
+    expect(await list(false)).toEqual([]);
+    expect(await list(true)).toEqual(['provider::anthropic::refresh_models', 'provider::anthropic::stream']);
+  });
+
+  it('asks newer models to drop thinking whose conversation has changed, instead of failing', async () => {
+    const messages = (model: string): AgentMessage[] => [
+      user('go'),
+      assistant(
+        [
+          { type: 'thinking', text: '', signature: 'SIG' },
+          { type: 'text', text: 'so' },
+        ],
+        { model },
+      ),
+      user('on'),
+    ];
+    const asked = async (model: string, over: object = {}): Promise<unknown> => {
+      server.script({ events: anthropicStream([{ text: 'ok' }]) });
+      await bench.run({ model, messages: messages(model), ...over });
+      expect(server.requests.at(-1)?.violation).toBeNull();
+      return [server.lastBody['thinking'], server.requests.at(-1)?.headers['anthropic-beta']];
+    };
+    const block_binding = { prefix_mismatch_behavior: 'drop_block' };
+    const beta = 'thinking-binding-controls-2026-08-01';
+    expect(await asked('claude-opus-5-5')).toEqual([{ type: 'adaptive', block_binding }, beta]);
+    expect(await asked('claude-fable-5-2', { thinking_level: 'low' })).toEqual([
+      { type: 'adaptive', display: 'summarized', block_binding },
+      beta,
+    ]);
+    expect(await asked('claude-new-6', { provider_options: { thinking: { type: 'disabled' }, betas: ['b'] } })).toEqual([
+      { type: 'disabled' },
+      `b,${beta}`,
+    ]);
+    expect(await asked('claude-opus-5-20260724')).toEqual([undefined, undefined]);
+    expect(await asked('claude-opus-4-5')).toEqual([undefined, undefined]);
+    expect(await asked('claude-opus-5-5', { messages: [user('hi')] })).toEqual([undefined, undefined]);
   });
 });

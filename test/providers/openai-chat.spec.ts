@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ProviderStreamRequest, ThinkingLevel } from '#libs/contracts';
 import { OpenAiProvider, OpenAiProviderModule } from '../../libs/local/src/providers/index.js';
+import { chatBody } from '../../libs/local/src/providers/openai/chat-request.js';
+import { OPENAI_MODELS } from '../../libs/local/src/providers/openai/models.js';
+import { apiOf } from '../../libs/local/src/providers/openai/options.js';
+import { responsesBody } from '../../libs/local/src/providers/openai/responses-request.js';
+import { AssistantDraft } from '../../libs/local/src/providers/shared/draft.js';
+import { ToolNames } from '../../libs/local/src/providers/shared/names.js';
+import type { VendorRun } from '../../libs/local/src/providers/shared/provider.js';
 import { assistant, ProviderBench, readTo, result, user } from '../support/provider-bench.js';
 import { chatStream } from '../support/vendor-scripts.js';
 import { VendorServer } from '../support/vendor-server.js';
@@ -242,5 +250,56 @@ describe('a chat completions stream', () => {
       ],
     });
     bench.credential = credential;
+  });
+
+  it('reads content that comes as a list of parts', async () => {
+    const chunk = (content: unknown): { data: unknown } => ({
+      data: { id: 'x', choices: [{ index: 0, delta: { content }, finish_reason: null }] },
+    });
+    server.script({
+      events: [chunk(''), chunk([{ type: 'text', text: 'a' }, { type: 'thinking' }]), chunk('b'), ...chatStream([]).slice(1)],
+    });
+    expect((await bench.run({ model: MODEL })).message.content).toEqual([{ type: 'text', text: 'ab' }]);
+  });
+});
+
+describe('requests to OpenAI itself', () => {
+  const run = (model: string, over: Partial<ProviderStreamRequest> = {}): VendorRun => ({
+    request: { writer_ref: { channel_id: 'c', access_key: 'k', direction: 'write' }, model, messages: [user('hi')], ...over },
+    model: OPENAI_MODELS.find((row) => row.id === model),
+    api_url: 'https://api.openai.com/v1',
+    credential: 'k',
+    max_tokens: 32_000,
+    names: new ToolNames([], []),
+    draft: new AssistantDraft({ provider: 'openai', model, timestamp: 0, send: () => undefined }),
+    signal: new AbortController().signal,
+    cancel: () => undefined,
+    ping: () => undefined,
+  });
+
+  it('use Responses for models that reason, chat completions for others', () => {
+    expect(['gpt-5', 'o4-mini', 'gpt-5.4', 'gpt-5.9-new', 'o9'].map((model) => apiOf(run(model)))).toEqual(Array(5).fill('responses'));
+    expect(['gpt-4o', 'gpt-4.1', 'gpt-5-chat-latest'].map((model) => apiOf(run(model)))).toEqual(Array(3).fill('chat'));
+    expect(apiOf(run('gpt-5', { provider_options: { api: 'chat' } }))).toBe('chat');
+  });
+
+  it('limit output by the newer name, within what the model can', () => {
+    const body = chatBody(run('gpt-4o', { thinking_level: 'high' }));
+    expect(body).toMatchObject({ max_completion_tokens: 16_384 });
+    expect(body).not.toHaveProperty('max_tokens');
+    expect(body).not.toHaveProperty('reasoning_effort');
+  });
+
+  it('ask for the nearest effort that the model knows', () => {
+    const effort = (model: string, thinking_level: ThinkingLevel): unknown =>
+      responsesBody(run(model, { thinking_level })).reasoning?.effort;
+    expect([
+      effort('gpt-5', 'minimal'),
+      effort('o3', 'minimal'),
+      effort('gpt-5.4', 'minimal'),
+      effort('gpt-5', 'xhigh'),
+      effort('gpt-5.2', 'xhigh'),
+      effort('gpt-5.9', 'minimal'),
+    ]).toEqual(['minimal', 'low', 'low', 'high', 'xhigh', 'low']);
   });
 });

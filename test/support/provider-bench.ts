@@ -36,6 +36,8 @@ export class ProviderBench {
   maxTokens: number | undefined;
   /** Called in the middle of `router::provider::resolve`. */
   whileResolving: (() => void) | undefined;
+  /** Called in `router::provider::register`. */
+  onRegister: (() => void) | undefined;
 
   private constructor(
     readonly bus: Bus,
@@ -61,6 +63,7 @@ export class ProviderBench {
   private playRouter(): void {
     this.bus.registerFunction({ id: 'router::provider::register' }, (payload) => {
       this.calls.register.push(payload as { [key: string]: unknown });
+      this.onRegister?.();
       return { ok: true, id: this.provider, registration_token: 'tok_1' };
     });
     this.bus.registerFunction({ id: 'router::provider::resolve' }, (payload) => {

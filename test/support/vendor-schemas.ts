@@ -110,7 +110,14 @@ const anthropic = closed(
     },
     thinking: byType(
       closed({ type: { const: 'enabled' }, budget_tokens: { type: 'integer', minimum: 1024 } }),
-      closed({ type: { const: 'adaptive' }, display: { enum: ['summarized', 'omitted'] } }, ['type']),
+      closed(
+        {
+          type: { const: 'adaptive' },
+          display: { enum: ['summarized', 'omitted'] },
+          block_binding: closed({ prefix_mismatch_behavior: { enum: ['error', 'drop_block'] } }),
+        },
+        ['type'],
+      ),
       closed({ type: { const: 'disabled' } }),
     ),
     output_config: closed(

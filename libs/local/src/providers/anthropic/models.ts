@@ -66,8 +66,15 @@ export const ANTHROPIC_MODELS: readonly Model[] = [
 export function thinksByBudget(id: string, model: Model | undefined): boolean {
   if (model?.thinking_budgets !== undefined) return true;
   if (model?.reasoning_efforts !== undefined) return false;
+  const version = versionOf(id);
+  return version !== undefined && version < 406;
+}
+
+/** True for a Claude model whose thinking is bound to all that stood before it: those since 5.1. */
+export const bindsThinking = (id: string): boolean => (versionOf(id) ?? 0) >= 501;
+
+/** The version in a model's id as a number, e.g. 405 for `claude-opus-4-5-20251101`. */
+function versionOf(id: string): number | undefined {
   const version = /claude-(?:[a-z]+-)?(\d+)(?:-(\d{1,2}))?(?!\d)/.exec(id);
-  if (version === null) return false;
-  const [major, minor] = [Number(version[1]), Number(version[2] ?? 0)];
-  return major < 4 || (major === 4 && minor < 6);
+  return version === null ? undefined : Number(version[1]) * 100 + Number(version[2] ?? 0);
 }

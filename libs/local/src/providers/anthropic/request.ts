@@ -1,11 +1,11 @@
 import type Anthropic from '@anthropic-ai/sdk';
-import type { JsonObject, ThinkingLevel } from '#libs/contracts';
+import type { JsonObject } from '#libs/contracts';
 import { type AssistantPart, argumentsObject, type SaidPart, type Turn, turnsOf, wellFormed } from '../shared/history.js';
 import { wireCallId, wireName } from '../shared/names.js';
 import { outputSchema } from '../shared/output-schema.js';
 import type { VendorRun } from '../shared/provider.js';
 import { vendorSchema } from '../shared/tool-schema.js';
-import { THINKING_BUDGETS, thinksByBudget } from './models.js';
+import { BINDING_BETA, holdsBoundThinking, thinkingOf } from './thinking.js';
 
 type Body = Anthropic.MessageCreateParamsStreaming;
 type Block = Anthropic.ContentBlockParam;
@@ -15,15 +15,13 @@ const IMAGES = { mimes: ['image/jpeg', 'image/png', 'image/gif', 'image/webp'], 
 const MAX_CALL_ID = 64;
 /** Output limit for a model of which nothing is known: old ones take no more. */
 const DEFAULT_MAX_TOKENS = 8_192;
-const MIN_BUDGET = 1_024;
-const ANSWER_ROOM = 1_024;
 /** Options of ours, which are no part of the body. */
 const OWN_OPTIONS = new Set(['betas', 'cache', 'cache_ttl']);
 /** What a caller's options may not replace. */
 const OURS = new Set(['messages', 'system', 'tools', 'stream', 'model', 'max_tokens']);
 
-/** Makes the body of a Messages request. */
-export function messagesBody(run: VendorRun): Body {
+/** Makes the body of a Messages request, and the names of the beta features that it uses. */
+export function messagesRequest(run: VendorRun): { body: Body; betas: string[] } {
   const { request, model } = run;
   const options = request.provider_options ?? {};
   const images = { ...IMAGES, allowed: model?.supports_vision !== false };
@@ -36,10 +34,11 @@ export function messagesBody(run: VendorRun): Body {
   const { format, hint } = formatOf(run);
   const system = systemOf([request.system_prompt ?? '', hint]);
   if (mark !== undefined) markCache(mark, system, tools, messages);
-  const thinking = thinkingOf(run, turns, max_tokens);
+  const bound = holdsBoundThinking(request.model, turns);
+  const thinking = thinkingOf(run, turns, max_tokens, bound);
   const effort = thinking?.effort === undefined ? {} : { effort: thinking.effort };
   const output_config = { ...effort, ...(format === undefined ? {} : { format }) };
-  return {
+  const body = {
     ...passedOn(options),
     model: request.model,
     max_tokens,
@@ -50,11 +49,11 @@ export function messagesBody(run: VendorRun): Body {
     ...(thinking === undefined ? {} : { thinking: thinking.config }),
     ...(Object.keys(output_config).length === 0 ? {} : { output_config: { ...asObject(options['output_config']), ...output_config } }),
   } as Body;
+  return { body, betas: [...betasOf(options), ...(bound ? [BINDING_BETA] : [])] };
 }
 
-/** Names of beta features that the caller asks for. */
-export const betasOf = (options: JsonObject | null | undefined): string[] => {
-  const betas = options?.['betas'];
+const betasOf = (options: JsonObject): string[] => {
+  const betas = options['betas'];
   return Array.isArray(betas) ? betas.filter((beta): beta is string => typeof beta === 'string') : [];
 };
 
@@ -142,46 +141,6 @@ function markCache(
 
 const canBeMarked = (block: Block): block is Cacheable =>
   block.type === 'image' || block.type === 'tool_result' || (block.type === 'text' && block.text.trim() !== '');
-
-interface Thinking {
-  config: Anthropic.ThinkingConfigParam;
-  effort?: string;
-}
-
-/** How the model is asked to think; undefined leaves it to the model. */
-function thinkingOf({ request, model, draft }: VendorRun, turns: readonly Turn[], maxTokens: number): Thinking | undefined {
-  const level = request.thinking_level;
-  if (level === undefined || level === null || model?.supports_thinking === false) return undefined;
-  if (!thinksByBudget(request.model, model)) {
-    return {
-      config: { type: 'adaptive', display: 'summarized' },
-      effort: effortOf(level, model?.reasoning_efforts, model?.supports_xhigh),
-    };
-  }
-  if (!mayThinkByBudget(turns)) {
-    draft.warnings.push('thinking is off for this request: the unfinished turn has calls without the thinking that led to them');
-    return undefined;
-  }
-  const wanted = model?.thinking_budgets?.[level] ?? THINKING_BUDGETS[level];
-  const budget_tokens = Math.min(wanted, maxTokens - ANSWER_ROOM);
-  return budget_tokens < MIN_BUDGET ? undefined : { config: { type: 'enabled', budget_tokens } };
-}
-
-/** Thinking by budget is refused when the assistant's last message, still waiting for an answer to its calls, does not begin with thinking. */
-function mayThinkByBudget(turns: readonly Turn[]): boolean {
-  const last = turns.at(-1);
-  if (last?.role !== 'user' || last.results.length === 0) return true;
-  const before = turns.at(-2);
-  const first = before?.role === 'assistant' ? before.parts[0] : undefined;
-  return first?.type === 'thinking' || first?.type === 'redacted_thinking';
-}
-
-function effortOf(level: ThinkingLevel, known: { effort: string }[] | undefined, supportsXhigh: boolean | undefined): string {
-  const wanted = level === 'minimal' ? 'low' : level;
-  if (wanted !== 'xhigh') return wanted;
-  if (known !== undefined) return ['xhigh', 'max', 'high'].find((effort) => known.some((one) => one.effort === effort)) ?? 'high';
-  return supportsXhigh === false ? 'high' : 'xhigh';
-}
 
 /** Structured output: enforced by the vendor where it can be, asked for in words where not. */
 function formatOf({ request, model }: VendorRun): { format?: Anthropic.JSONOutputFormat; hint: string } {

@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ServerSentEvent } from '@anthropic-ai/sdk/core/streaming';
 import type { StopReason, Usage } from '#libs/contracts';
-import type { AssistantDraft, CallSlot, Outcome } from '../shared/draft.js';
+import type { AssistantDraft, CallSlot, Outcome, Sent } from '../shared/draft.js';
 import { readUntil } from '../shared/events.js';
 import { VendorFailure } from '../shared/failure.js';
 import type { VendorRun } from '../shared/provider.js';
@@ -16,7 +16,7 @@ export async function readMessages(events: AsyncIterable<ServerSentEvent>, run: 
   return outcome;
 }
 
-type Taken = undefined | Outcome | Promise<undefined | Outcome>;
+type Taken = Sent | Outcome | undefined;
 
 class MessagesReader {
   private readonly calls = new Map<number, CallSlot>();
@@ -27,7 +27,7 @@ class MessagesReader {
 
   take(event: Event): Promise<Outcome | undefined> | Outcome | undefined {
     const taken = this.apply(event);
-    return taken instanceof Promise ? taken.then((outcome) => outcome ?? undefined) : (taken ?? undefined);
+    return taken instanceof Promise ? taken.then(() => undefined) : (taken ?? undefined);
   }
 
   private apply(event: Event): Taken {

@@ -4,12 +4,14 @@ import type { Outcome } from '../shared/draft.js';
 import { vendorFetch } from '../shared/http.js';
 import type { Vendor, VendorRun } from '../shared/provider.js';
 import { ANTHROPIC_MODELS, THINKING_BUDGETS } from './models.js';
-import { betasOf, messagesBody } from './request.js';
+import { messagesRequest } from './request.js';
 import { readMessages } from './stream.js';
 
 /** No limit of the SDK's own; those are the router's. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 const LIST_TIMEOUT_MS = 30_000;
+
+const OFFICIAL_URL = 'https://api.anthropic.com';
 
 async function clientFor(api_url: string, apiKey: string): Promise<Anthropic> {
   const { default: Client } = await import('@anthropic-ai/sdk');
@@ -22,15 +24,17 @@ async function clientFor(api_url: string, apiKey: string): Promise<Anthropic> {
     logLevel: 'off',
     openTelemetry: false,
     fetch: vendorFetch as typeof fetch,
+    // Other servers that speak this format look for the key where older versions of it were sent.
+    ...(api_url === OFFICIAL_URL ? {} : { defaultHeaders: { 'x-api-key': apiKey } }),
   });
 }
 
 async function generate(run: VendorRun): Promise<Outcome> {
   const [client, { Stream }] = await Promise.all([clientFor(run.api_url, run.credential), import('@anthropic-ai/sdk/core/streaming')]);
-  const betas = betasOf(run.request.provider_options);
+  const { body, betas } = messagesRequest(run);
   const response = await client
     .post('/v1/messages', {
-      body: messagesBody(run),
+      body,
       stream: true,
       signal: run.signal,
       ...(betas.length === 0 ? {} : { headers: { 'anthropic-beta': betas.join(',') } }),
@@ -87,7 +91,7 @@ export const ANTHROPIC: Vendor = {
   id: 'anthropic',
   display_name: 'Anthropic',
   credential_env_var: 'ANTHROPIC_API_KEY',
-  official_url: 'https://api.anthropic.com',
+  official_url: OFFICIAL_URL,
   models: ANTHROPIC_MODELS,
   generate,
   list,

@@ -93,14 +93,14 @@ class ChatReader {
     const { draft } = this.run;
     const thinking = delta.reasoning_content ?? (typeof delta.reasoning === 'string' ? delta.reasoning : '');
     if (thinking !== '' && !delta.content && !delta.tool_calls) return draft.thinking(thinking);
-    if (delta.content && thinking === '' && !delta.tool_calls?.length) return draft.text(delta.content);
+    if (delta.content && thinking === '' && !delta.tool_calls?.length) return draft.text(textOf(delta.content));
     return this.mixed(delta, thinking);
   }
 
   private async mixed(delta: Delta, thinking: string): Promise<void> {
     const { draft } = this.run;
     await draft.thinking(thinking);
-    await draft.text(delta.content ?? '');
+    await draft.text(textOf(delta.content));
     if (delta.refusal) {
       this.refused = true;
       await draft.text(delta.refusal);
@@ -121,6 +121,13 @@ class ChatReader {
     const text = part.function?.arguments as unknown;
     await draft.argumentText(slot, typeof text === 'string' ? text : text === undefined || text === null ? '' : JSON.stringify(text));
   }
+}
+
+/** Some servers send content as a list of parts. */
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  return content.map((part: { text?: unknown } | null) => (typeof part?.text === 'string' ? part.text : '')).join('');
 }
 
 /** OpenAI counts cached tokens as input too; ours are apart. */

@@ -35,6 +35,7 @@ export function effortOf({ request, model }: VendorRun): string | undefined {
   if (!level || model?.supports_thinking === false) return undefined;
   const known = model?.reasoning_efforts?.map(({ effort }) => effort);
   if (known !== undefined) return NEAREST[level].find((effort) => known.includes(effort));
+  if (level === 'minimal') return 'low'; // newer models know no level below low
   return level === 'xhigh' && model?.supports_xhigh === false ? 'high' : level;
 }
 

@@ -1,13 +1,13 @@
 import type OpenAI from 'openai';
 import type { Usage } from '#libs/contracts';
-import type { CallSlot, Outcome } from '../shared/draft.js';
+import type { CallSlot, Outcome, Sent } from '../shared/draft.js';
 import { readUntil } from '../shared/events.js';
 import { VendorFailure } from '../shared/failure.js';
 import type { VendorRun } from '../shared/provider.js';
 import { keep, SEPARATOR } from './reasoning-item.js';
 
 type Event = OpenAI.Responses.ResponseStreamEvent;
-type Taken = Outcome | undefined | undefined | Promise<Outcome | undefined | undefined>;
+type Taken = Sent | Outcome | undefined | Promise<Outcome>;
 
 /** Reads the events of a Responses stream into the run's draft. Resolves at `response.completed` or `response.incomplete`. */
 export async function readResponses(events: AsyncIterable<unknown>, run: VendorRun): Promise<Outcome> {

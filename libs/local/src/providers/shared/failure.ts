@@ -1,4 +1,4 @@
-import { type ErrorKind, errorMessage } from '#libs/contracts';
+import { BUS_CODES, type ErrorKind, errorCode, errorMessage } from '#libs/contracts';
 import type { Outcome } from './draft.js';
 
 /** A failure of a vendor's stream whose kind is known, e.g. a stream that ended before its terminal event. */
@@ -27,6 +27,8 @@ interface SdkError {
 const OVERFLOW =
   /context[_ ](length|window|size)|maximum context|prompt is too long|too many (input )?tokens|input is too long|exceeds? (the )?(model's |available )*context|request[_ ]too[_ ]large|reduce the length of the (messages|prompt)/i;
 const OUT_OF_CREDIT = /insufficient_quota|billing_hard_limit|credit balance|exceeded your current quota/i;
+/** Codes of a bus that could not bring a call to its end; another try may. */
+const BUS_TROUBLE = new Set<string>([BUS_CODES.timeout, BUS_CODES.stopped]);
 const BY_TYPE: { readonly [type: string]: ErrorKind } = {
   authentication_error: 'auth_expired',
   permission_error: 'auth_expired',
@@ -60,7 +62,11 @@ export function outcomeOf(error: unknown, label: string, connection: string): Ou
     return { stop_reason: 'error', error_kind: 'transient', error_message: `the connection to ${label} failed: ${text} (${connection})` };
   }
   if (status === undefined && body === undefined) {
-    return { stop_reason: 'error', error_kind: isNetwork(error) ? 'transient' : 'permanent', error_message: `${label}: ${text}` };
+    return {
+      stop_reason: 'error',
+      error_kind: isNetwork(error) || BUS_TROUBLE.has(errorCode(error) ?? '') ? 'transient' : 'permanent',
+      error_message: `${label}: ${text}`,
+    };
   }
   const said = [
     status === undefined ? `${label} ended the stream with an error` : `${label} answered ${status}`,

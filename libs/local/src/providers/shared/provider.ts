@@ -1,4 +1,5 @@
 import {
+  errorCode,
   errorMessage,
   HarnessError,
   type Model,
@@ -53,6 +54,8 @@ export interface Vendor {
 
 const RESOLVE_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 20_000;
+/** Codes of a router that does not know this registration. */
+const FORGOTTEN = new Set(['router/unknown_provider', 'router/invalid_request']);
 /** Stands for a key where a server needs none. */
 const NO_KEY = 'none';
 
@@ -162,12 +165,21 @@ export class VendorProvider implements ProviderAdapter {
     }
   }
 
+  /** Asks the router for key and address. A router that has forgotten this provider, e.g. after its own restart, is told again. */
   private async resolve(): Promise<ProviderResolution> {
-    return await this.bus.trigger<ProviderResolution>({
-      function_id: 'router::provider::resolve',
-      payload: { id: this.id, ...this.proof() },
-      timeoutMs: RESOLVE_TIMEOUT_MS,
-    });
+    const ask = (): Promise<ProviderResolution> =>
+      this.bus.trigger<ProviderResolution>({
+        function_id: 'router::provider::resolve',
+        payload: { id: this.id, ...this.proof() },
+        timeoutMs: RESOLVE_TIMEOUT_MS,
+      });
+    try {
+      return await ask();
+    } catch (error) {
+      if (!FORGOTTEN.has(errorCode(error) ?? '')) throw error;
+      await this.register(this.bus);
+      return await ask();
+    }
   }
 
   private proof(): { token?: string } {
@@ -222,7 +234,8 @@ class FrameWriter {
 
   private keepAlive(): void {
     if (this.ended || Date.now() - this.lastSent < KEEP_ALIVE_MS / 2) return;
-    void this.writer.send({ type: 'ping' });
+    // Not waited for: a reader that is behind needs no sign of life, and one that is gone is seen by the signal.
+    void Promise.resolve(this.writer.send({ type: 'ping' })).catch(() => undefined);
   }
 }
 
