@@ -68,8 +68,8 @@ y</code></pre><table><tr><th>A</th><th>B|C</th></tr><tr><td>1</td><td>2</td></tr
     const options = (html: string): PageOptions => ({ html, url: 'https://example.org/', format: 'markdown', targetElements: [], excludedTags: [], filter: null, links: false, media: false });
     const blocked = await longestBlock(async () => {
       await Promise.allSettled([
-        readPage(options('<div>'.repeat(3_000)), new AbortController().signal),
-        readPage(options('<table><tr><td>'.repeat(3_000)), new AbortController().signal),
+        readPage(options('<div>'.repeat(3_000)), new AbortController().signal, 800),
+        readPage(options('<table><tr><td>'.repeat(3_000)), new AbortController().signal, 800),
       ]);
       const big = await readPage(options('<p>word <b>bold</b></p>'.repeat(20_000)), new AbortController().signal);
       expect(big.body.length).toBeGreaterThan(200_000);

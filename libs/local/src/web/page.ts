@@ -22,10 +22,10 @@ export interface Page {
 const PAGE_MS = 5_000;
 
 /** Turns a page into text for a reader, on a thread of its own and for a bounded time. @throws IsolateError */
-export async function readPage(options: PageOptions, signal: AbortSignal): Promise<Page> {
+export async function readPage(options: PageOptions, signal: AbortSignal, timeoutMs = PAGE_MS): Promise<Page> {
   const isolate = new Isolate(makePageReader, null);
   try {
-    return await isolate.run(options, { timeoutMs: PAGE_MS, signal });
+    return await isolate.run(options, { timeoutMs, signal });
   } finally {
     await isolate.close();
   }

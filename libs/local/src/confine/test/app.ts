@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { Global, Module, type DynamicModule, type INestApplicationContext, type Provider, type Type } from '@nestjs/common';
 import { APP_FILTER, NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions } from '@nestjs/microservices';
-import { BusErrorFilter, IiiTransport, LocalEngine, type LocalBus, type TriggerRequest } from '#libs/iii';
+import { BUS, BusErrorFilter, IiiTransport, LocalEngine, type LocalBus, type TriggerRequest } from '#libs/iii';
 import { CONFINE_SETTINGS, confineDefaults, type ConfineValues } from '../settings.js';
 
 @Global()
 @Module({})
 class TestSettingsModule {
-  static with(providers: Provider[], exported: symbol[]): DynamicModule {
+  static with(providers: Provider[], exported: (symbol | Type)[]): DynamicModule {
     return { module: TestSettingsModule, providers, exports: exported };
   }
 }
@@ -28,19 +28,18 @@ export interface TestApp {
 }
 
 /** Starts `module` as the harness does. */
-export async function startApp(module: Type, extra: { providers?: Provider[]; tokens?: symbol[] } = {}): Promise<TestApp> {
+export async function startApp(module: Type, extra: { providers?: Provider[]; tokens?: (symbol | Type)[] } = {}): Promise<TestApp> {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'confine-')));
   const values: ConfineValues = { ...confineDefaults, root };
   const engine = new LocalEngine();
   const bus = engine.connect({ name: 'test' });
   const settings = TestSettingsModule.with(
-    [{ provide: CONFINE_SETTINGS, useValue: { current: () => values } }, { provide: APP_FILTER, useClass: BusErrorFilter }, ...(extra.providers ?? [])],
-    [CONFINE_SETTINGS, ...(extra.tokens ?? [])],
+    [{ provide: CONFINE_SETTINGS, useValue: { current: () => values } }, { provide: BUS, useValue: bus }, { provide: APP_FILTER, useClass: BusErrorFilter }, ...(extra.providers ?? [])],
+    [CONFINE_SETTINGS, BUS, ...(extra.tokens ?? [])],
   );
   @Module({ imports: [settings, module] })
   class RootModule {}
   const app = await NestFactory.createMicroservice<MicroserviceOptions>(RootModule, { strategy: new IiiTransport(bus), logger: false, abortOnError: false });
-  await app.init();
   await app.listen();
   return {
     root,
