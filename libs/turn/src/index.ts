@@ -8,3 +8,6 @@ export * from './record/record.js';
 export * from './turn.module.js';
 export { planCalls } from './machine/calls.js';
 export { previewOf, turnFinished } from './loop/step-feed.js';
+export { takeLeftover } from './loop/ended.js';
+export { answerParent } from './spawn/answer-parent.js';
+export { LOOP_PORTS } from './tokens.js';

@@ -10,6 +10,11 @@ export type RuntimeRole = 'worker' | 'client' | 'reader';
 export interface OpenRuntimeOptions {
   dataDir: string;
   role: RuntimeRole;
+  /**
+   * Called once everything is there and before any step runs: the place to register models, functions and bindings that
+   * queued turns need. When it rejects, the runtime does not open.
+   */
+  prepare?: (runtime: EmbeddedRuntime) => Promise<void>;
   /** Told of what goes wrong in the background. Never gets secrets. */
   log?: (level: 'debug' | 'info' | 'warn' | 'error', message: string, context: { [key: string]: unknown }) => void;
 }

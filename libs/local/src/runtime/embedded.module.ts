@@ -5,12 +5,15 @@ import { CoderModule } from '../coder/index.js';
 import { ConfigurationModule, type Configuration } from '../configuration/index.js';
 import { ProcessRegistry } from '../processes/registry.js';
 import { RouterModule } from '../router/index.js';
+import { SessionsModule } from '../sessions/index.js';
 import { SessionRepository } from '../sessions/repository.js';
 import { SqliteTranscript } from '../sessions/transcript.js';
 import { ShellModule } from '../shell/index.js';
 import { DATABASE, SqliteWriter } from '../sqlite/index.js';
+import { StateModule } from '../state/index.js';
 import { StoreCommits } from '../turns/commits.js';
 import { EventDelivery } from '../turns/delivery.js';
+import { WebModule } from '../web/index.js';
 import { PROVIDER_MODULES } from './providers.js';
 import type { Store } from './store.js';
 
@@ -45,7 +48,7 @@ export class EmbeddedModule {
       imports: [
         PartsModule.forRoot(parts),
         ConfigurationModule.forRoot({ configuration: parts.configuration }),
-        TurnModule, RouterModule, CoderModule, ShellModule, ...PROVIDER_MODULES,
+        TurnModule, SessionsModule, RouterModule, StateModule, CoderModule, ShellModule, WebModule, ...PROVIDER_MODULES,
       ],
     };
   }

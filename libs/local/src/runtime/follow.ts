@@ -69,7 +69,7 @@ class Teller {
     if (message.stop_reason === 'aborted' && isLast) return events; // still coming, as far as anybody can tell
     state.finished = true;
     events.push({ type: 'message_finished', ...base, stop_reason: message.stop_reason, provider: message.provider, model: message.model, usage: message.usage ?? null });
-    for (const call of planCalls(message, () => null)) {
+    for (const call of planCalls(message, { refusalOf: () => null, isHooked: () => false })) {
       events.push({ type: 'call_started', ...base, call_id: call.id, function_id: call.function_id, arguments: call.arguments, description: call.description });
     }
     return events;

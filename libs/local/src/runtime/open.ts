@@ -2,10 +2,12 @@ import 'reflect-metadata';
 import { join } from 'node:path';
 import type { INestMicroservice, LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { HookRegistry } from '#libs/hooks';
 import { BusErrorFilter, IiiTransport, LocalEngine, type LocalBus } from '#libs/iii';
-import { LiveFeed, SETTINGS, TurnEvents, TurnExecutor, isTurnEvent, type FeedEvent, type SettingsSource } from '#libs/turn';
+import { LiveFeed, SETTINGS, LOOP_PORTS, TurnEvents, TurnExecutor, answerParent, isTurnEvent, takeLeftover, type FeedEvent, type LoopPorts, type SettingsSource } from '#libs/turn';
 import { loadConfiguration } from '../configuration/index.js';
 import { RouterEvents } from '../router/index.js';
+import { SessionEvents } from '../sessions/index.js';
 import type { EmbeddedRuntime, OpenRuntimeOptions, TurnOwner } from './api.js';
 import { EmbeddedModule } from './embedded.module.js';
 import { followTurn } from './follow.js';
@@ -64,11 +66,15 @@ class EmbeddedProcess implements EmbeddedRuntime {
   static async start(options: OpenRuntimeOptions, parts: Parts): Promise<EmbeddedProcess> {
     const { app, bus, engine, store } = parts;
     const turnEvents = app.get(TurnEvents, { strict: false });
+    const sessionEvents = app.get(SessionEvents, { strict: false });
     turnEvents.publish();
-    store.delivery.addListeners({ wants: (type) => turnEvents.wants(type), deliver: (event) => (isTurnEvent(event) ? turnEvents.deliver(event) : Promise.resolve()) });
+    sessionEvents.publish();
+    app.get(HookRegistry, { strict: false }).publish();
+    listen(store, app.get<LoopPorts>(LOOP_PORTS, { strict: false }), turnEvents, sessionEvents);
     for (const adapter of providerAdapters(app)) await adapter.register(bus);
     app.get(RouterEvents, { strict: false }).announceReady();
     const runtime = new EmbeddedProcess(options, parts);
+    await options.prepare?.(runtime);
     if (options.role !== 'reader') await runtime.work(options.role === 'worker' ? 'all' : 'own');
     return runtime;
   }
@@ -108,7 +114,10 @@ class EmbeddedProcess implements EmbeddedRuntime {
     await store.queue.start(async (payload) => {
       await executor.runStep(payload);
     }, scope);
-    if (scope === 'all') await store.delivery.recover((owner) => store.processes.isGone(owner, Date.now()));
+    if (scope === 'own') return;
+    await store.delivery.recover((owner) => store.processes.isGone(owner, Date.now()));
+    const ports = app.get<LoopPorts>(LOOP_PORTS, { strict: false });
+    for (const sessionId of await store.journal.stranded()) await takeLeftover(ports, sessionId);
   }
 
   private async shutDown(graceMs: number): Promise<void> {
@@ -117,6 +126,18 @@ class EmbeddedProcess implements EmbeddedRuntime {
     await app.close();
     await closeStore(store);
   }
+}
+
+/** Passes events on: those of turns and sessions to bound functions, the end of a child to its parent. */
+function listen(store: Store, ports: LoopPorts, turnEvents: TurnEvents, sessionEvents: SessionEvents): void {
+  store.delivery.addListeners({
+    wants: (type) => type === 'harness::child-ended' || turnEvents.wants(type) || sessionEvents.wants(type),
+    deliver: async (event) => {
+      if (event.type === 'harness::child-ended') await answerParent(ports, event.payload);
+      else if (isTurnEvent(event)) await turnEvents.deliver(event);
+      else await sessionEvents.deliver(event);
+    },
+  });
 }
 
 /** Nest's own messages, in our log; what it says at start is for developers only. */

@@ -2,6 +2,10 @@ import type { SessionEvent } from '#libs/contracts';
 import type { TurnEvent } from '#libs/turn';
 import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
 
+/** How often an event is delivered to a listener that fails, and the first pause between tries, in ms. */
+const TRIES = 4;
+const RETRY_MS = 100;
+
 /** Somebody who passes events on to the functions that are bound to them. */
 export interface EventListeners {
   /** True when a function is bound to events of this type. */
@@ -74,12 +78,24 @@ export class EventDelivery {
   private async pass(event: TurnEvent | SessionEvent, seq: number): Promise<void> {
     for (const listeners of this.listeners) {
       if (!listeners.wants(event.type)) continue;
-      try {
-        await listeners.deliver(event);
-      } catch (error) {
-        this.report('an event could not be delivered', { type: event.type, error: String(error) });
-      }
+      if (!(await this.tell(listeners, event)) && event.type === 'harness::child-ended') return; // its row stays: the next start tries again
     }
     this.delivered.push(seq);
+  }
+
+  /** Tells one listener, with a few tries; false when it could not be told. */
+  private async tell(listeners: EventListeners, event: TurnEvent | SessionEvent): Promise<boolean> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        await listeners.deliver(event);
+        return true;
+      } catch (error) {
+        if (attempt + 1 < TRIES) await new Promise((resolve) => setTimeout(resolve, RETRY_MS * 2 ** attempt));
+        else {
+          this.report('an event could not be delivered', { type: event.type, error: String(error) });
+          return false;
+        }
+      }
+    }
   }
 }

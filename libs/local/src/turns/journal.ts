@@ -12,6 +12,8 @@ type SaveRecord = Extract<Write, { kind: 'save-record' }>;
 export class SqliteJournal implements Journal {
   private readonly selectTurn: SqliteStatement;
   private readonly selectHead: SqliteStatement;
+  private readonly selectDue: SqliteStatement;
+  private readonly selectStranded: SqliteStatement;
   private readonly insertTurn: SqliteStatement;
   private readonly updateTurn: SqliteStatement;
   private readonly updateJob: SqliteStatement;
@@ -29,6 +31,10 @@ export class SqliteJournal implements Journal {
   ) {
     this.selectTurn = db.prepare('SELECT * FROM turns WHERE session_id = ?');
     this.selectHead = db.prepare('SELECT turn_id, version, status, job_step, not_before, owner FROM turns WHERE session_id = ?');
+    this.selectDue = db.prepare('SELECT session_id FROM turns WHERE expires_at <= ? ORDER BY expires_at');
+    this.selectStranded = db.prepare(
+      `SELECT DISTINCT session_id FROM parked WHERE session_id NOT IN (SELECT session_id FROM turns WHERE status IN ('running', 'awaiting_functions'))`,
+    );
     this.insertTurn = db.prepare(
       `INSERT INTO turns (turn_id, version, claims, status, record, expires_at, job_step, not_before, owner, session_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
@@ -67,6 +73,14 @@ export class SqliteJournal implements Journal {
     if (result === 'conflict') return result;
     for (const write of writes) if (write.kind === 'enqueue-step') this.queue.handOver(write.payload, write.notBefore);
     return result;
+  }
+
+  due(now: number): Promise<readonly string[]> {
+    return Promise.resolve((this.selectDue.all(now) as { session_id: string }[]).map((row) => row.session_id));
+  }
+
+  stranded(): Promise<readonly string[]> {
+    return Promise.resolve((this.selectStranded.all() as { session_id: string }[]).map((row) => row.session_id));
   }
 
   onAbortRequested(listener: (sessionId: string) => void): () => void {

@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { harnessTriggerTypes, type TurnEventBindingConfig } from '#libs/contracts';
 import { BUS, TriggerBindings, type Bus } from '#libs/iii';
-import type { TurnEvent } from '../ports/journal.js';
+import type { PublishedTurnEvent } from '../ports/journal.js';
 
-type TurnEventType = TurnEvent['type'];
+type TurnEventType = PublishedTurnEvent['type'];
 const TYPES: readonly TurnEventType[] = ['harness::turn-started', 'harness::turn-completed'];
 
 /** The trigger types `harness::turn-started` and `harness::turn-completed`, and the delivery to what is bound to them. */
@@ -29,7 +29,7 @@ export class TurnEvents {
   }
 
   /** Calls the functions that are bound to the event; rejects when one of them failed, after all were called. */
-  async deliver(event: TurnEvent): Promise<void> {
+  async deliver(event: PublishedTurnEvent): Promise<void> {
     const { session_id, parent } = event.payload;
     await this.bindings.get(event.type)?.call(this.bus, event.payload, (config) => {
       if (config.session_id != null && config.session_id !== session_id) return false;

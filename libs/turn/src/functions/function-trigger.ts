@@ -15,7 +15,7 @@ export async function functionTrigger(ports: LoopPorts, request: FunctionTrigger
   const { lift_never, dispatch_timeout_ms, max_result_bytes } = settings.current();
   const policy = compilePolicy(record?.options.functions ?? null, lift_never);
   const message = { role: 'assistant', content: [{ type: 'function_call', ...call }], model: '', provider: '', stop_reason: 'function_call', timestamp: 0 } as const;
-  const [planned] = planCalls({ ...message, content: [...message.content] }, (id) => policy.refusal(id));
+  const [planned] = planCalls({ ...message, content: [...message.content] }, { refusalOf: (id) => policy.refusal(id), isHooked: () => false });
   const startedAt = clock.now();
   const base = { function_call_id: call.id, function_id: planned?.function_id ?? call.function_id };
   if (planned === undefined || record === null || planned.refusal !== null) {

@@ -1,9 +1,9 @@
 import { Controller, Inject } from '@nestjs/common';
 import { Ctx, Payload } from '@nestjs/microservices';
 import {
-  HARNESS_CODES, HarnessError, harnessFunctions,
+  harnessFunctions,
   type FunctionResolveRequest, type FunctionResolveResponse, type FunctionTriggerRequest, type FunctionTriggerResponse, type HarnessFunctionId, type SendRequest, type SendResponse,
-  type SpawnResponse, type StatusReport, type StopRequest, type StopResponse, type TurnStepPayload, type TurnStepResult,
+  type SpawnRequest, type SpawnResponse, type StatusReport, type StopRequest, type StopResponse, type TurnStepPayload, type TurnStepResult,
 } from '#libs/contracts';
 import { IiiFunction, type InvocationContext } from '#libs/iii';
 import { TurnExecutor } from '../loop/executor.js';
@@ -11,9 +11,12 @@ import type { LoopPorts } from '../loop/ports.js';
 import { SETTINGS, STEP_QUEUE, type SettingsSource, type StepQueue } from '../ports/index.js';
 import { LOOP_PORTS } from '../tokens.js';
 import { functionTrigger } from './function-trigger.js';
+import { functionResolve } from './resolve.js';
 import { send } from './send.js';
+import { spawn } from './spawn.js';
 import { status } from './status.js';
 import { stop } from './stop.js';
+import { sweepPending } from './sweep.js';
 
 const internal = { internal: true } as const;
 const contract = (id: HarnessFunctionId, metadata?: { readonly [key: string]: boolean }): MethodDecorator =>
@@ -50,8 +53,8 @@ export class HarnessFunctions {
   }
 
   @contract('harness::spawn')
-  spawn(): Promise<SpawnResponse> {
-    return Promise.reject(new HarnessError(HARNESS_CODES.dependency, 'this version cannot start sub-agents yet; do the task in this conversation'));
+  spawn(@Payload() request: SpawnRequest, @Ctx() context: InvocationContext): Promise<SpawnResponse> {
+    return spawn(this.ports, request, context.metadata);
   }
 
   @contract('harness::function::trigger', internal)
@@ -59,15 +62,14 @@ export class HarnessFunctions {
     return functionTrigger(this.ports, request, context.signal);
   }
 
-  /** Calls become pending by holds and spawns only, which this version has not: every call is unknown or done. */
   @contract('harness::function::resolve', internal)
-  functionResolve(@Payload() _request: FunctionResolveRequest): FunctionResolveResponse {
-    return { resolved: false, turn_resumed: false };
+  functionResolve(@Payload() request: FunctionResolveRequest): Promise<FunctionResolveResponse> {
+    return functionResolve(this.ports, request);
   }
 
   @contract('harness::sweep-pending', internal)
-  sweepPending(): { ok: boolean; resolved: number } {
-    return { ok: true, resolved: 0 };
+  sweepPending(): Promise<{ ok: boolean; resolved: number }> {
+    return sweepPending(this.ports, (turn) => stop(this.ports, this.executor, this.queue, turn));
   }
 
   @contract('harness::on-config-change', internal)

@@ -1,17 +1,14 @@
 import { createHash } from 'node:crypto';
-import {
-  HARNESS_CODES, HarnessError, entryIds, newEntryId, newSessionId, newTurnId, textOf, type AgentMessage, type JsonObject, type JsonValue, type SendRequest, type SendResponse,
-} from '#libs/contracts';
+import { HARNESS_CODES, HarnessError, entryIds, newEntryId, newSessionId, newTurnId, type AgentMessage, type JsonObject, type SendRequest, type SendResponse } from '#libs/contracts';
 import type { LoopPorts } from '../loop/ports.js';
-import { cleanContent, cut, userText } from '../model/text.js';
-import { normalizePolicy } from '../policy/policy.js';
 import type { RememberedSend, Write } from '../ports/journal.js';
 import type { HarnessSettings } from '../ports/settings.js';
-import { isLive, type ParkedMessage, type TurnOptions, type TurnRecord } from '../record/record.js';
+import { isLive, type TurnOptions, type TurnRecord } from '../record/record.js';
+import { acceptMessage, acceptMetadata, acceptSessionId, freezeOptions, invalidRequest } from './accept.js';
+import { seedWrites, takeParked } from './seed.js';
 
 /** How often a send begins again when another one wins the session. */
 const MAX_RACES = 200;
-const PREVIEW = 200;
 
 /** What a send asks for, checked. */
 interface Accepted {
@@ -44,75 +41,31 @@ export async function send(ports: LoopPorts, request: SendRequest): Promise<Send
 /** One try; null when the session changed in between. */
 async function attempt(ports: LoopPorts, asked: Accepted): Promise<SendResponse | null> {
   const { journal, clock, settings } = ports;
-  const { session_id, entry_id, message } = asked;
+  const { session_id } = asked;
   const now = clock.now();
   const live = await journal.load(session_id);
   const turnId = isLive(live) ? live.turn_id : newTurnId();
   const remember: Write[] = asked.key === null ? [] : [rememberKey(asked, turnId, now + settings.current().idem_ttl_secs * 1000)];
   if (isLive(live)) {
-    const parked: ParkedMessage = { entry_id, message, options: asked.options, timestamp: now };
-    const merge: Write[] =
-      live.status === 'running'
-        ? [{ kind: 'park-message', session_id, turn_id: turnId, parked }]
-        : [
-            { kind: 'check-record', session_id, version: live.version },
-            { kind: 'append-entry', session_id, entry: { entry_id, timestamp: now, message } },
-          ];
-    const result = await journal.commit([...merge, ...remember], 'merge');
+    const result = await journal.commit([...mergeWrites(live, asked, now), ...remember], 'merge');
     return result === 'committed' ? { accepted: true, session_id, turn_id: turnId, merged: true } : null;
   }
-  const record = seedRecord(asked, turnId, live, now);
-  const result = await journal.commit([...seedWrites(record, asked, live, now), ...remember], 'send');
-  if (result === 'conflict') return null;
-  const { model, provider } = record.options;
-  ports.feed.publish({ type: 'turn_started', session_id, turn_id: turnId, model, provider, timestamp: now });
+  const { options, entry_id, message, title, metadata } = asked;
+  const left = await journal.parked(session_id);
+  const messages = [...left, { entry_id, message, timestamp: now }];
+  const seed = { session_id, turn_id: turnId, options, before: live, depth: live?.depth ?? 0, parent: null, messages, title, metadata, now };
+  if ((await journal.commit([...seedWrites(seed), ...takeParked(session_id, left), ...remember], 'send')) === 'conflict') return null;
+  ports.feed.publish({ type: 'turn_started', session_id, turn_id: turnId, model: options.model, provider: options.provider, timestamp: now });
   return { accepted: true, session_id, turn_id: turnId };
 }
 
-function seedRecord(asked: Accepted, turnId: string, before: TurnRecord | null, now: number): TurnRecord {
-  return {
-    format: 1,
-    session_id: asked.session_id,
-    turn_id: turnId,
-    version: (before?.version ?? 0) + 1,
-    claims: 0,
-    status: 'running',
-    step: 0,
-    phase: 'generate',
-    turn_count: 0,
-    calls: [],
-    call_count: 0,
-    options: asked.options,
-    depth: 0,
-    parent: null,
-    children: [],
-    watermark: null,
-    abort_requested: false,
-    failures: 0,
-    nudges: 0,
-    result: null,
-    result_error: null,
-    reason: null,
-    totals: { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0, cost_usd: null },
-    started_at: now,
-    ended_at: null,
-  };
-}
-
-function seedWrites(record: TurnRecord, asked: Accepted, before: TurnRecord | null, now: number): Write[] {
-  const { session_id, turn_id } = record;
-  const { title, metadata } = asked;
-  const preview = cut(textOf(asked.message.content), PREVIEW);
+/** A running turn takes a message up at its next step; a parked one has it in its transcript at once. */
+function mergeWrites(live: TurnRecord, asked: Accepted, now: number): Write[] {
+  const { session_id, entry_id, message, options } = asked;
+  if (live.status === 'running') return [{ kind: 'park-message', session_id, turn_id: live.turn_id, parked: { entry_id, message, options, timestamp: now } }];
   return [
-    { kind: 'ensure-session', session_id, ...(title === undefined ? {} : { title }), ...(metadata === undefined ? {} : { metadata }), timestamp: now },
-    { kind: 'append-entry', session_id, entry: { entry_id: asked.entry_id, timestamp: now, message: asked.message } },
-    { kind: 'save-record', record, expectedVersion: before?.version ?? null },
-    { kind: 'set-status', session_id, status: 'working', timestamp: now },
-    { kind: 'enqueue-step', payload: { session_id, turn_id, step: 0 } },
-    {
-      kind: 'emit',
-      event: { type: 'harness::turn-started', payload: { session_id, turn_id, timestamp: now, depth: record.depth, ...(preview === '' ? {} : { message_preview: preview }) } },
-    },
+    { kind: 'check-record', session_id, version: live.version },
+    { kind: 'append-entry', session_id, entry: { entry_id, timestamp: now, message } },
   ];
 }
 
@@ -133,61 +86,16 @@ function repeated(found: RememberedSend, asked: Accepted): SendResponse {
 /** Checks what the schema cannot say, and freezes the options. */
 function accept(request: SendRequest, settings: HarnessSettings, now: number): Accepted {
   const key = request.idempotency_key ?? null;
-  if (key !== null && key.trim() === '') throw invalid('idempotency_key must not be empty');
-  if (request.session_id != null && !/^[^\s\p{Cc}]{1,200}$/u.test(request.session_id)) {
-    throw invalid('session_id must be 1 to 200 characters without spaces or control characters');
-  }
-  if (request.model.trim() === '') throw invalid('model must not be empty');
-  const message = messageOf(request.message, now);
-  const session = request.session ?? null;
+  if (key !== null && key.trim() === '') throw invalidRequest('idempotency_key must not be empty');
+  const message = acceptMessage(request.message, 'message', now);
   return {
-    session_id: request.session_id ?? newSessionId(),
+    session_id: request.session_id == null ? newSessionId() : acceptSessionId(request.session_id),
     entry_id: key === null ? newEntryId() : entryIds.idempotent(key),
     message,
-    options: frozenOptions(request, settings),
-    title: session?.title ?? undefined,
-    metadata: metadataOf(session?.metadata),
+    options: freezeOptions(request.model, request.provider ?? null, request.options ?? {}, settings),
+    title: request.session?.title ?? undefined,
+    metadata: acceptMetadata(request.session?.metadata),
     key,
     digest: createHash('sha256').update(JSON.stringify([request.session_id ?? null, message.role, message.content, request.model])).digest('hex'),
-  };
-}
-
-const invalid = (detail: string): HarnessError => new HarnessError(HARNESS_CODES.invalidRequest, detail);
-
-function messageOf(message: SendRequest['message'], now: number): AgentMessage {
-  if (typeof message === 'string') {
-    if (message.trim() === '') throw invalid('message must not be empty');
-    return userText(message, now);
-  }
-  if (message.role !== 'user' && message.role !== 'custom') {
-    throw new HarnessError(HARNESS_CODES.invalidMessageRole, `message.role must be "user" or "custom", not ${JSON.stringify(message.role)}`);
-  }
-  const foreign = message.content.findIndex((block) => block.type !== 'text' && block.type !== 'image');
-  if (foreign >= 0) throw invalid(`message.content[${foreign}].type must be "text" or "image"`);
-  const content = cleanContent(message.content);
-  if (content.length === 0 && message.role === 'user') throw invalid('message.content must hold some text or an image');
-  return { ...message, content };
-}
-
-function metadataOf(value: JsonValue | undefined): JsonObject | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'object' || Array.isArray(value)) throw invalid('session.metadata must be an object');
-  return value;
-}
-
-function frozenOptions(request: SendRequest, settings: HarnessSettings): TurnOptions {
-  const options = request.options ?? {};
-  return {
-    model: request.model,
-    provider: request.provider ?? null,
-    functions: normalizePolicy(options.functions, 'options.functions'),
-    max_turns: options.max_turns ?? settings.default_max_turns,
-    output: options.output ?? { type: 'text' },
-    mode: options.mode ?? null,
-    system_prompt: options.system_prompt ?? null,
-    system_prompt_strategy: options.system_prompt_strategy ?? 'enrich',
-    thinking_level: options.thinking_level ?? null,
-    metadata: options.metadata ?? null,
-    max_children: settings.max_children,
   };
 }

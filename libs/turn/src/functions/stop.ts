@@ -1,7 +1,7 @@
 import { HARNESS_CODES, HarnessError, type StopRequest, type StopResponse } from '#libs/contracts';
+import { turnEnded } from '../loop/ended.js';
 import type { TurnExecutor } from '../loop/executor.js';
 import type { LoopPorts } from '../loop/ports.js';
-import { turnFinished } from '../loop/step-feed.js';
 import { decide } from '../machine/machine.js';
 import type { StepQueue } from '../ports/queue.js';
 import { isLive, type TurnRecord } from '../record/record.js';
@@ -9,37 +9,37 @@ import { isLive, type TurnRecord } from '../record/record.js';
 const MAX_RACES = 100;
 
 /**
- * Stops a turn. The request is on disk before the answer, so that nothing of the turn begins after it (invariant I12):
- * a step that runs here or elsewhere ends by it, a turn that no process runs is ended here.
+ * Stops a turn and its descendants. The requests are on disk before the answer, so that nothing of these turns begins after
+ * it (invariant I12): a step that runs here or elsewhere ends by it, a turn that no process runs is ended here.
  * `stopping` is false when there is nothing to stop.
  */
 export async function stop(ports: LoopPorts, executor: TurnExecutor, queue: StepQueue, request: StopRequest): Promise<StopResponse> {
-  const { journal } = ports;
   for (let race = 0; race < MAX_RACES; race += 1) {
-    const record = await journal.load(request.session_id);
+    const record = await ports.journal.load(request.session_id);
     if (!isLive(record) || (request.turn_id != null && request.turn_id !== record.turn_id)) return { stopping: false };
-    if (record.abort_requested && (await isCarriedOut(record, executor, queue))) {
-      executor.abort(record.session_id);
-      return { stopping: true };
-    }
-    const done = record.abort_requested || !(await isCarriedOut(record, executor, queue)) ? await endHere(ports, record, executor) : await ask(ports, record, executor);
-    if (done) return { stopping: true };
+    if (!(await stopOne(ports, record, executor, queue))) continue;
+    // After the commit no child is added: what the record names is all there is.
+    await Promise.all(record.children.map(({ session_id, turn_id }) => stop(ports, executor, queue, { session_id, turn_id })));
+    return { stopping: true };
   }
   throw new HarnessError(HARNESS_CODES.state, `session ${request.session_id} changed too often to be stopped`, { retry: 'retry' });
 }
 
-/** True when a live process runs the step and will end it by the request. */
-async function isCarriedOut(record: TurnRecord, executor: TurnExecutor, queue: StepQueue): Promise<boolean> {
-  if (record.status !== 'running') return false;
-  if (executor.isActive(record.session_id)) return true;
-  return (await queue.ownerOf(record.session_id)) === 'other';
-}
-
-async function ask(ports: LoopPorts, record: TurnRecord, executor: TurnExecutor): Promise<boolean> {
-  const { writes } = decide(record, { type: 'stop-requested' });
-  if ((await ports.journal.commit(writes, 'stop-requested')) === 'conflict') return false;
+/** Stops one turn; false when its record changed in between. */
+async function stopOne(ports: LoopPorts, record: TurnRecord, executor: TurnExecutor, queue: StepQueue): Promise<boolean> {
+  if (!(await isRun(record, executor, queue))) return await endHere(ports, record, executor);
+  if (!record.abort_requested) {
+    const { writes } = decide(record, { type: 'stop-requested' });
+    if ((await ports.journal.commit(writes, 'stop-requested')) === 'conflict') return false;
+  }
   executor.abort(record.session_id);
   return true;
+}
+
+/** True when a live process runs the step and will end it by the request. */
+async function isRun(record: TurnRecord, executor: TurnExecutor, queue: StepQueue): Promise<boolean> {
+  if (record.status !== 'running') return false;
+  return executor.isActive(record.session_id) || (await queue.ownerOf(record.session_id)) === 'other';
 }
 
 /** Ends a turn that is parked, waits in the queue, or lost its process. */
@@ -47,6 +47,6 @@ async function endHere(ports: LoopPorts, record: TurnRecord, executor: TurnExecu
   const { writes, record: ended } = decide(record, { type: 'stopped', now: ports.clock.now(), partial: null, returned: null });
   if ((await ports.journal.commit(writes, 'turn-cancelled')) === 'conflict') return false;
   executor.abort(record.session_id); // a step that was taken up just now has nothing left to do
-  ports.feed.publish(turnFinished(ended));
+  await turnEnded(ports, ended);
   return true;
 }

@@ -1,9 +1,8 @@
-import { errorCode, errorMessage, type TurnStepPayload, type TurnStepResult } from '#libs/contracts';
+import { HarnessError, errorCode, errorMessage, type TurnStepPayload, type TurnStepResult } from '#libs/contracts';
 import type { TurnFailure } from '../machine/decision.js';
 import { decide } from '../machine/machine.js';
-import { HarnessError } from '#libs/contracts';
 import type { LoopPorts } from './ports.js';
-import { turnFinished } from './step-feed.js';
+import { takeLeftover, turnEnded } from './ended.js';
 import { StepRun, limitsOf } from './step-run.js';
 import { isTerminal } from '../record/record.js';
 
@@ -38,7 +37,10 @@ export class TurnExecutor {
     const stop = new AbortController();
     this.active.set(session_id, { turnId: turn_id, stop });
     try {
-      return await new StepRun(this.ports, record, payload, stop.signal).perform();
+      const run = new StepRun(this.ports, record, payload, stop.signal);
+      const answer = await run.perform();
+      if (isTerminal(run.latest.status)) await takeLeftover(this.ports, session_id);
+      return answer;
     } catch (error) {
       return await this.recordFailure(payload, error);
     } finally {
@@ -54,7 +56,7 @@ export class TurnExecutor {
     if (!current) return { session_id: payload.session_id, status: record?.status ?? 'failed', skipped: true };
     const decision = decide(record, { type: 'step-failed', now: clock.now(), failure: failureOf(error), limits: limitsOf(settings.current()) });
     if ((await journal.commit(decision.writes, 'step-failed')) === 'conflict') throw error;
-    if (isTerminal(decision.record.status)) feed.publish(turnFinished(decision.record));
+    if (isTerminal(decision.record.status)) await turnEnded(this.ports, decision.record);
     else feed.publish({ type: 'notice', session_id: record.session_id, turn_id: record.turn_id, text: `Step ${record.step} failed (${errorMessage(error)}); it is tried again.` });
     return { session_id: record.session_id, status: decision.record.status, ...(decision.next.do === 'rest' && decision.next.outcome === 'queued' ? { next_step: record.step } : {}) };
   }

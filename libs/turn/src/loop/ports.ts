@@ -1,3 +1,4 @@
+import type { HookRegistry } from '#libs/hooks';
 import type { Bus } from '#libs/iii';
 import type { Clock, Feed, Journal, SettingsSource, Transcript } from '../ports/index.js';
 
@@ -9,4 +10,5 @@ export interface LoopPorts {
   settings: SettingsSource;
   feed: Feed;
   clock: Clock;
+  hooks: HookRegistry;
 }

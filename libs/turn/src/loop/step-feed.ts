@@ -41,6 +41,10 @@ export class StepFeed {
     this.finished(step, call.id, call.function_id, result.is_error ? 'error' : 'ok', durationMs, previewOf(result));
   }
 
+  callPending(step: number, call: PlannedCall): void {
+    this.feed.publish({ type: 'call_pending', ...this.ids, step, call_id: call.id, function_id: call.function_id });
+  }
+
   notice(text: string): void {
     this.feed.publish({ type: 'notice', ...this.ids, text });
   }

@@ -1,18 +1,20 @@
-import { entryIds, textOf, type AssistantMessage, type OutputContract, type ResponseFormat, type TurnStepPayload, type TurnStepResult } from '#libs/contracts';
-import { buildSystemPrompt } from '#libs/prompts';
+import { entryIds, textOf, type AssistantMessage, type JsonObject, type TurnStepPayload, type TurnStepResult } from '#libs/contracts';
 import { dispatch } from '../dispatch/dispatch.js';
 import { failpoint } from '../failpoint.js';
 import { addressCalls, planCalls, type PlannedCall } from '../machine/calls.js';
-import type { Decision, Limits, TurnInput } from '../machine/decision.js';
+import type { CallResult, Decision, Limits, TurnInput } from '../machine/decision.js';
 import { decide } from '../machine/machine.js';
-import { generate, type GenerationOutcome } from '../model/generate.js';
-import { toolsFor } from '../model/tools.js';
+import { generate } from '../model/generate.js';
 import { userAfter, wireMessages } from '../model/wire-order.js';
+import { valueFault } from '../output/contract.js';
 import { deliverableOf } from '../output/deliverable.js';
 import { compilePolicy, type DispatchPolicy } from '../policy/policy.js';
 import type { TurnRecord } from '../record/record.js';
-import { StepFeed } from './step-feed.js';
+import { prepareSpawn } from '../spawn/in-turn.js';
+import { HookPoints } from './hook-points.js';
 import type { LoopPorts } from './ports.js';
+import { buildRequest } from './request.js';
+import { StepFeed } from './step-feed.js';
 
 /** How often a step begins again on a changed record before it gives up and is queued again. */
 const MAX_REDECIDE = 50;
@@ -23,8 +25,9 @@ const MAX_REDECIDE = 50;
  */
 export class StepRun {
   private readonly feed: StepFeed;
-  private record: TurnRecord;
+  private readonly hooks: HookPoints;
   private readonly policy: DispatchPolicy;
+  private record: TurnRecord;
   private plan: readonly PlannedCall[] = [];
   private waiting = false;
 
@@ -36,7 +39,13 @@ export class StepRun {
   ) {
     this.record = record;
     this.feed = new StepFeed(ports.feed, record);
+    this.hooks = new HookPoints(ports, signal);
     this.policy = compilePolicy(record.options.functions, ports.settings.current().lift_never);
+  }
+
+  /** The record as this run last knew it. */
+  get latest(): TurnRecord {
+    return this.record;
   }
 
   async perform(): Promise<TurnStepResult> {
@@ -52,17 +61,24 @@ export class StepRun {
       }
       this.record = decision.record;
       this.feed.decided(decision, input);
-      switch (decision.next.do) {
+      const { next } = decision;
+      switch (next.do) {
         case 'rest':
-          return this.answer(decision.next.outcome);
+          return this.answer(next.outcome);
         case 'generate':
           input = await this.generate();
           break;
+        case 'screen':
+          input = await this.screen(next.call, next.after);
+          break;
+        case 'spawn':
+          input = { ...(await prepareSpawn(this.ports, this.record, next.call)), ...this.around() };
+          break;
         case 'invoke':
-          input = await this.invoke(decision.next.call);
+          input = await this.invoke(next.call);
           break;
         default: {
-          const unknown: never = decision.next;
+          const unknown: never = next;
           throw new Error(`unknown next ${JSON.stringify(unknown)}`);
         }
       }
@@ -80,18 +96,28 @@ export class StepRun {
     return (await this.ports.journal.commit(decision.writes, pointOf(decision, input))) === 'committed';
   }
 
+  /** What goes with every input about calls. */
+  private around(): { now: number; plan: readonly PlannedCall[]; waiting: boolean; limits: Limits } {
+    return { now: this.ports.clock.now(), plan: this.plan, waiting: this.waiting, limits: limitsOf(this.ports.settings.current()) };
+  }
+
   private async begin(): Promise<TurnInput> {
-    const { journal, transcript, clock } = this.ports;
+    const { journal, transcript } = this.ports;
     const { session_id, turn_id, step } = this.payload;
     const parked = await journal.parked(session_id);
-    const assistant = entryIds.assistant(turn_id, step);
-    const stored = this.record.turn_id === turn_id && this.record.failures + this.record.claims + this.record.calls.length > 0 ? await transcript.entry(session_id, assistant) : null;
-    if (stored?.kind === 'message' && stored.message.role === 'assistant' && this.record.phase === 'calls') this.plan = this.planOf(stored.message);
-    return { type: 'begin', now: clock.now(), turn_id, step, parked, plan: this.plan, sketched: stored !== null };
+    const { failures, claims, calls, phase } = this.record;
+    const stored = failures + claims + calls.length > 0 ? await transcript.entry(session_id, entryIds.assistant(turn_id, step)) : null;
+    if (stored?.kind === 'message' && stored.message.role === 'assistant' && phase === 'calls') this.plan = this.planOf(stored.message);
+    return { type: 'begin', turn_id, step, parked, sketched: stored !== null, ...this.around() };
   }
 
   private planOf(message: AssistantMessage): PlannedCall[] {
-    return planCalls(message, (id) => this.policy.refusal(id));
+    const { output } = this.record.options;
+    return planCalls(message, {
+      refusalOf: (id) => this.policy.refusal(id),
+      isHooked: (id) => this.hooks.isHooked(id),
+      ...(output.type === 'json' ? { submissionFault: (value) => valueFault(output, value) } : {}),
+    });
   }
 
   /** The record changed under the step: what to tell the machine now, or null when the step belongs to somebody else. */
@@ -104,7 +130,7 @@ export class StepRun {
     this.record = fresh;
     this.waiting = (await journal.parked(session_id)).length > 0;
     if (fresh.abort_requested) return stoppedBy(input, clock.now());
-    if (input.type === 'begin') return this.begin();
+    if (input.type === 'begin') return await this.begin();
     return 'waiting' in input ? { ...input, waiting: this.waiting } : input;
   }
 
@@ -113,41 +139,39 @@ export class StepRun {
     const { session_id, turn_id, step, options } = this.record;
     const entryId = entryIds.assistant(turn_id, step);
     const window = await transcript.window(session_id);
-    const { messages, callIds } = wireMessages(window, entryId);
     const watermark = window.at(-1)?.id ?? null;
+    const { messages, callIds } = wireMessages(window, entryId);
     const last = messages.at(-1);
     if (last === undefined || last.role === 'assistant') return { type: 'nothing-to-reply', now: clock.now(), waiting: this.waiting };
-    const { router_timeout_ms, stream_coalesce_ms } = settings.current();
+    const veto = step === 0 ? await this.hooks.preTurn(this.record) : null;
+    if (veto !== null) return { type: 'vetoed', now: clock.now(), failure: veto };
+    const request = await this.hooks.preGenerate(this.record, await buildRequest(this.ports, this.record, messages, this.policy));
+    if (!('generation' in request)) return { type: 'vetoed', now: clock.now(), failure: request };
     this.feed.stepStarted(step);
+    const { router_timeout_ms, stream_coalesce_ms } = settings.current();
     const outcome = await generate(
       bus,
       this.record,
-      { system_prompt: this.systemPrompt(), messages, tools: await toolsFor(bus, options.functions, this.policy), ...responseFormat(options.output) },
-      {
-        delta: (kind, delta) => this.feed.delta(step, kind, delta),
-        sketch: (partial) => this.sketch(entryId, partial),
-      },
+      request.generation,
+      { delta: (kind, delta) => this.feed.delta(step, kind, delta), sketch: (partial) => this.sketch(entryId, partial) },
       { timeoutMs: router_timeout_ms, coalesceMs: stream_coalesce_ms, signal: this.signal, now: () => clock.now() },
     );
     failpoint('generation:after');
-    const now = clock.now();
     switch (outcome.kind) {
       case 'message': {
         const message = addressCalls(outcome.message, turn_id, step, (id) => callIds.has(id));
         this.plan = this.planOf(message);
         this.feed.message(step, message);
+        const noted = await this.hooks.postGenerate(this.record, message);
         this.waiting = userAfter(await transcript.window(session_id), watermark) || (await journal.parked(session_id)).length > 0;
-        return { type: 'generated', now, message, plan: this.plan, waiting: this.waiting, deliverable: deliverableOf(options.output, textOf(message.content)) };
+        const annotations = { ...request.annotations, ...noted };
+        return { type: 'generated', message, deliverable: deliverableOf(options.output, textOf(message.content)), ...withNotes(annotations), ...this.around() };
       }
       case 'failed':
-        return this.failed(outcome, now);
+        return { type: 'generation-failed', now: clock.now(), partial: outcome.partial, failure: outcome.failure, limits: limitsOf(settings.current()) };
       case 'aborted':
-        return this.stopped(outcome.partial, null);
+        return await this.stopped(outcome.partial, null);
     }
-  }
-
-  private failed(outcome: Extract<GenerationOutcome, { kind: 'failed' }>, now: number): TurnInput {
-    return { type: 'generation-failed', now, partial: outcome.partial, failure: outcome.failure, limits: limitsOf(this.ports.settings.current()) };
   }
 
   /** Stores what a stream has brought so far, without waiting for it. The fence keeps a lost step from writing over a newer one. */
@@ -164,17 +188,11 @@ export class StepRun {
       .catch((error: unknown) => this.feed.notice(`A part of the answer could not be stored yet: ${String(error)}`));
   }
 
-  private systemPrompt(): string {
-    const { options, session_id, depth } = this.record;
-    const settings = this.ports.settings.current();
-    return buildSystemPrompt({
-      mode: options.mode,
-      strategy: options.system_prompt_strategy,
-      custom: options.system_prompt,
-      expose: options.functions?.expose ?? 'agent_trigger',
-      output: options.output.type,
-      runtime: { session_id, depth, working_directory: workingDirectory(settings.default_filesystem_root), policy: options.functions },
-    }).system_prompt;
+  private async screen(call: PlannedCall, after: string | null): Promise<TurnInput> {
+    const verdict = await this.hooks.preTrigger(this.record, call, after);
+    if (this.signal.aborted) return await this.stopped(null, null);
+    if (verdict.kind === 'hold') this.feed.callPending(this.record.step, call);
+    return { type: 'call-screened', call_id: call.id, verdict, ...this.around() };
   }
 
   private async invoke(call: PlannedCall): Promise<TurnInput> {
@@ -185,17 +203,16 @@ export class StepRun {
     this.feed.callStarted(this.record.step, call);
     const outcome = await dispatch(bus, this.record, call, this.policy, { timeoutMs: dispatch_timeout_ms, maxResultBytes: max_result_bytes, signal: this.signal });
     failpoint('dispatch:after');
-    const now = clock.now();
-    if (outcome.kind === 'stopped') return this.stopped(null, null);
-    this.feed.callFinished(this.record.step, call, outcome.result, now - startedAt);
-    const returned = { call_id: call.id, result: outcome.result };
-    if (this.signal.aborted) return this.stopped(null, returned);
+    if (outcome.kind === 'stopped') return await this.stopped(null, null);
+    const { result, annotations } = await this.hooks.postTrigger(this.record, call, outcome.result);
+    this.feed.callFinished(this.record.step, call, result, clock.now() - startedAt);
+    if (this.signal.aborted) return await this.stopped(null, { call_id: call.id, result });
     this.waiting = (await journal.parked(this.record.session_id)).length > 0;
-    return { type: 'call-returned', now, ...returned, plan: this.plan, waiting: this.waiting };
+    return { type: 'call-returned', call_id: call.id, result, ...withNotes(annotations), ...this.around() };
   }
 
   /** The stop is carried out on the record that asked for it. */
-  private async stopped(partial: AssistantMessage | null, returned: Extract<TurnInput, { type: 'stopped' }>['returned']): Promise<TurnInput> {
+  private async stopped(partial: AssistantMessage | null, returned: { call_id: string; result: CallResult } | null): Promise<TurnInput> {
     const fresh = await this.ports.journal.load(this.record.session_id);
     if (fresh !== null && fresh.turn_id === this.record.turn_id && fresh.claims === this.record.claims) this.record = fresh;
     return { type: 'stopped', now: this.ports.clock.now(), partial, returned };
@@ -215,9 +232,9 @@ function pointOf(decision: Decision, input: TurnInput): string {
   return input.type;
 }
 
+const withNotes = (annotations: JsonObject | null): { annotations?: JsonObject } => (annotations === null || Object.keys(annotations).length === 0 ? {} : { annotations });
+
 export const limitsOf = (settings: Limits): Limits => ({
   step_max_retries: settings.step_max_retries, step_backoff_ms: settings.step_backoff_ms, max_transient_resumes: settings.max_transient_resumes,
+  max_validation_retries: settings.max_validation_retries,
 });
-
-const responseFormat = (output: OutputContract): { response_format?: ResponseFormat } => (output.type === 'json' ? { response_format: output } : {});
-const workingDirectory = (root: string | null): string | null => (root === 'off' ? null : (root ?? process.cwd()));

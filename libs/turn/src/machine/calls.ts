@@ -4,6 +4,8 @@ import { callsOf, type AssistantMessage, type ContentBlock, type FunctionCallBlo
 export const AGENT_TRIGGER = 'agent_trigger';
 /** The synthetic function by which a model hands in its result. */
 export const SUBMIT_RESULT = 'submit_result';
+/** The function that starts a sub-agent; inside a turn the loop carries it out itself. */
+export const SPAWN = 'harness::spawn';
 
 /** A call that the loop refuses by itself, with a stable code for `details.error`. */
 export interface CallRefusal {
@@ -19,9 +21,30 @@ export interface PlannedCall {
   /** What the model says that it does; only for showing. */
   description: string | null;
   refusal: CallRefusal | null;
+  /** True when a pre-trigger hook is bound to its target. */
+  hooked: boolean;
+  /** What a call of `submit_result` hands in; null for every other call. */
+  submission: Submission | null;
+}
+
+/** A value handed in for the output contract, with what is wrong with it. */
+export interface Submission {
+  value: JsonValue;
+  fault: string | null;
+}
+
+/** What a plan depends on beside the message. */
+export interface PlanContext {
+  /** Why the policy refuses a function; null when it does not. */
+  refusalOf(functionId: string): string | null;
+  isHooked(functionId: string): boolean;
+  /** What is wrong with a submitted value; undefined when the turn takes no submissions. */
+  submissionFault?: (value: JsonValue) => string | null;
 }
 
 const KEEPABLE_ID = /^[A-Za-z0-9_-]{1,64}$/;
+/** Ids whose result entry would have the id of another entry of the turn. */
+const RESERVED_ID = /^(?:\d+_(?:assistant|compaction)|nudge_\d+|error|stopped|max_turns)$/;
 
 /**
  * Makes the calls of an assistant message addressable: every id is unique in the conversation and safe in an entry id.
@@ -31,7 +54,9 @@ const KEEPABLE_ID = /^[A-Za-z0-9_-]{1,64}$/;
 export function addressCalls(message: AssistantMessage, turnId: string, step: number, isKnown: (id: string) => boolean): AssistantMessage {
   const calls = callsOf(message.content);
   if (calls.length === 0) return message;
-  const used = new Map<string, string>();
+  const given = new Set<string>();
+  const used = new Set<string>();
+  const isFree = (id: string): boolean => KEEPABLE_ID.test(id) && !RESERVED_ID.test(id) && !used.has(id) && !isKnown(id);
   const content: ContentBlock[] = [];
   let place = 0;
   for (const block of message.content) {
@@ -39,25 +64,37 @@ export function addressCalls(message: AssistantMessage, turnId: string, step: nu
       content.push(block);
       continue;
     }
-    const identity = JSON.stringify([block.function_id, block.arguments]);
-    if (block.id !== '' && used.get(block.id) === identity) continue;
-    const keep = KEEPABLE_ID.test(block.id) && !used.has(block.id) && !isKnown(block.id);
-    const id = keep ? block.id : `fc_${turnId}_${step}_${place}`.replace(/[^A-Za-z0-9_-]/g, '_').slice(-64);
-    place += 1;
-    used.set(block.id, identity);
+    const identity = JSON.stringify([block.id, block.function_id, block.arguments]);
+    if (block.id !== '' && given.has(identity)) continue;
+    given.add(identity);
+    let id = block.id;
+    for (; !isFree(id); place += 1) id = `fc_${turnId}_${step}_${place}`.replace(/[^A-Za-z0-9_-]/g, '_').slice(-64);
+    used.add(id);
     content.push({ ...block, id });
   }
   return { ...message, content };
 }
 
 /** What the calls of a stored assistant message ask for. A pure function of its arguments, so a resume plans the same. */
-export function planCalls(message: AssistantMessage, refusalOf: (functionId: string) => string | null): PlannedCall[] {
+export function planCalls(message: AssistantMessage, context: PlanContext): PlannedCall[] {
   const calls = callsOf(message.content);
   return calls.map((call, index) => {
     const unwrapped = unwrap(call);
     const cut = message.stop_reason === 'length' && index === calls.length - 1 && message.content.at(-1) === call;
-    return { ...unwrapped, refusal: cut ? truncated(unwrapped.function_id) : (unwrapped.refusal ?? policyRefusal(unwrapped.function_id, refusalOf)) };
+    if (cut) return { ...unwrapped, refusal: truncated(unwrapped.function_id) };
+    if (unwrapped.function_id === SUBMIT_RESULT && context.submissionFault !== undefined) return submissionOf(unwrapped, context.submissionFault);
+    return { ...unwrapped, refusal: unwrapped.refusal ?? policyRefusal(unwrapped.function_id, context.refusalOf), hooked: context.isHooked(unwrapped.function_id) };
   });
+}
+
+/** The schema of a submission is that of its value, or of an object that holds it under `result` when it is not an object. */
+function submissionOf(call: PlannedCall, faultOf: (value: JsonValue) => string | null): PlannedCall {
+  if (call.refusal !== null) return call;
+  const given = call.arguments as { [key: string]: JsonValue };
+  const fault = faultOf(given);
+  const wrapped = Object.keys(given).length === 1 ? given['result'] : undefined;
+  const unwraps = fault !== null && wrapped !== undefined && faultOf(wrapped) === null;
+  return { ...call, submission: unwraps ? { value: wrapped, fault: null } : { value: given, fault } };
 }
 
 const truncated = (functionId: string): CallRefusal => ({
@@ -71,7 +108,7 @@ function policyRefusal(functionId: string, refusalOf: (functionId: string) => st
 }
 
 function unwrap(call: FunctionCallBlock): PlannedCall {
-  const base = { id: call.id, description: null };
+  const base = { id: call.id, description: null, hooked: false, submission: null };
   const given = objectOf(call.arguments);
   if (call.function_id !== AGENT_TRIGGER) {
     if (given !== null) return { ...base, function_id: call.function_id, arguments: given, refusal: null };
@@ -86,7 +123,7 @@ function unwrap(call: FunctionCallBlock): PlannedCall {
     };
   }
   const args = payload === undefined || payload === null ? rest : payload;
-  return { id: call.id, function_id: target.trim(), arguments: args, description: typeof description === 'string' ? description : null, refusal: null };
+  return { ...base, function_id: target.trim(), arguments: args, description: typeof description === 'string' ? description : null, refusal: null };
 }
 
 /** The arguments as an object: nothing becomes `{}`, a string that holds an object is parsed. Null when it is neither. */

@@ -31,19 +31,39 @@ export interface Limits {
   step_max_retries: number;
   step_backoff_ms: number;
   max_transient_resumes: number;
+  max_validation_retries: number;
 }
+
+/** What the pre-trigger hooks say of a call. `by` is the hook function that decided. */
+export type Screening =
+  | { kind: 'run'; arguments?: JsonValue; annotations?: JsonObject }
+  | { kind: 'deny'; by: string; reason: string }
+  | { kind: 'hold'; by: string; arguments: JsonValue; expires_at: number; annotations?: JsonObject };
 
 /** What happened to a turn. `now` is ms since the epoch. */
 export type TurnInput =
   /** A queued step was taken up, with the messages that were parked and the plan of its stored generation, if any. */
-  | { type: 'begin'; now: number; turn_id: string; step: number; parked: readonly ParkedMessage[]; plan: readonly PlannedCall[]; sketched: boolean }
+  | { type: 'begin'; now: number; turn_id: string; step: number; parked: readonly ParkedMessage[]; plan: readonly PlannedCall[]; sketched: boolean; limits: Limits }
   /** The model answered. `waiting` tells of a user message that this generation has not seen. */
-  | { type: 'generated'; now: number; message: AssistantMessage; plan: readonly PlannedCall[]; waiting: boolean; deliverable: Deliverable }
+  | { type: 'generated'; now: number; message: AssistantMessage; plan: readonly PlannedCall[]; waiting: boolean; deliverable: Deliverable; limits: Limits; annotations?: JsonObject }
   /** There is nothing that a model could reply to: the conversation ends with its own message. */
   | { type: 'nothing-to-reply'; now: number; waiting: boolean }
   | { type: 'generation-failed'; now: number; partial: AssistantMessage | null; failure: TurnFailure; limits: Limits }
   /** A call's target answered, failed or was given up. */
-  | { type: 'call-returned'; now: number; call_id: string; result: CallResult; annotations?: JsonObject; plan: readonly PlannedCall[]; waiting: boolean }
+  | { type: 'call-returned'; now: number; call_id: string; result: CallResult; annotations?: JsonObject; plan: readonly PlannedCall[]; waiting: boolean; limits: Limits }
+  /** The pre-trigger hooks of a call have answered. */
+  | { type: 'call-screened'; now: number; call_id: string; verdict: Screening; plan: readonly PlannedCall[]; waiting: boolean; limits: Limits }
+  /** A spawn is ready to be made: `writes` seed the child in the commit that makes the call pending. */
+  | {
+      type: 'call-spawned'; now: number; call_id: string; child: { session_id: string; turn_id: string }; writes: readonly Write[]; expires_at: number;
+      plan: readonly PlannedCall[]; waiting: boolean; limits: Limits;
+    }
+  /** Somebody settles a pending call: with its result, or by letting a held call go on. */
+  | { type: 'resolved'; now: number; call_id: string; answer: { kind: 'deliver'; result: CallResult } | { kind: 'execute' } }
+  /** Time has passed: pending calls that are due time out. */
+  | { type: 'expired'; now: number }
+  /** A hook refused the turn or the generation, before any spend. */
+  | { type: 'vetoed'; now: number; failure: TurnFailure }
   /** The step itself failed: a dependency, or a fault of ours. */
   | { type: 'step-failed'; now: number; failure: TurnFailure; limits: Limits }
   /** Somebody asked to stop the turn. */
@@ -54,6 +74,10 @@ export type TurnInput =
 /** What to do once the writes are committed. */
 export type Next =
   | { do: 'generate' }
+  /** Ask the pre-trigger hooks of a call, after `after` when one of them has released it. */
+  | { do: 'screen'; call: PlannedCall; after: string | null }
+  /** Prepare the child of a spawn call. */
+  | { do: 'spawn'; call: PlannedCall }
   | { do: 'invoke'; call: PlannedCall }
   | { do: 'rest'; outcome: 'skipped' | 'queued' | 'parked' | 'ended' };
 

@@ -36,10 +36,15 @@ export function end(record: TurnRecord, ending: Ending, before: Write[], now: nu
       { kind: 'settle-step', session_id: record.session_id },
       { kind: 'set-status', session_id: record.session_id, status: ending.session, ...(reason === null ? {} : { reason }), timestamp: now },
       { kind: 'emit', event: { type: 'harness::turn-completed', payload: event } },
+      ...answerParent(record),
     ],
     next: { do: 'rest', outcome: 'ended' },
   };
 }
+
+/** The parent's call is answered after this commit, at least once; it takes the first answer (I9). */
+const answerParent = ({ parent, session_id, turn_id }: TurnRecord): Write[] =>
+  parent === null ? [] : [{ kind: 'emit', event: { type: 'harness::child-ended', payload: { session_id, turn_id } } }];
 
 /** The turn did what it was asked. */
 export const complete = (record: TurnRecord, deliverable: Deliverable, reason: string | null, before: Write[], now: number): Decision =>
@@ -80,7 +85,8 @@ export function cancel(before: TurnRecord, stop: Pick<Extract<TurnInput, { type:
   const call = before.calls.find((c) => c.id === returned?.call_id && c.state !== 'done');
   const answered = call === undefined || returned === null ? [] : [resultWrite(before, call.id, call.function_id, returned.result, now)];
   const record: TurnRecord = { ...before, calls: before.calls.map((c): CallCheckpoint => (c === call ? { ...c, state: 'done' } : c)) };
-  const kept = partial === null ? [] : [partialWrite(record, partial, 'aborted', now)];
+  // Once the generation is stored, a partial of it is that of an executor that came too late.
+  const kept = partial === null || record.phase !== 'generate' ? [] : [partialWrite(record, partial, 'aborted', now)];
   const notice = customWrite(record, entryIds.notice(record.turn_id, 'stopped'), 'notice', { reason: 'stopped', text: 'The turn was stopped.' }, now);
   return end(
     record,

@@ -1,17 +1,20 @@
-import { callsOf, entryIds, textOf, type AssistantMessage, type Usage } from '#libs/contracts';
+import { entryIds, textOf, type JsonObject, type Usage } from '#libs/contracts';
 import type { Write } from '../ports/journal.js';
 import { isTerminal, type CallCheckpoint, type TurnRecord } from '../record/record.js';
-import type { PlannedCall } from './calls.js';
+import { advance, deliver, nextStep, rest, save, withCall } from './advance.js';
 import type { Decision, TurnInput } from './decision.js';
 import { cancel, complete, completeAtLimit, fail, partialWrite } from './finish.js';
-import { refusedResult, resultWrite, unknownOutcome } from './results.js';
+import { expired, resolved } from './pending.js';
+import { hookDenied, resultWrite, unknownOutcome } from './results.js';
 
 /**
  * The turn machine: what to write and what to do next, given the record and what just happened. It does no I/O, reads
  * no clock and makes no id. The writes of a decision are one commit; its `save-record` names the version that it
  * replaces, so that of two executors of the same step only one goes on.
  */
-export function decide(record: TurnRecord, input: TurnInput): Decision {
+export function decide(record: TurnRecord, given: TurnInput): Decision {
+  const input = record.abort_requested ? asStopped(given) : given;
+  if (isLate(record, input)) return rest(record, 'skipped');
   switch (input.type) {
     case 'begin':
       return begin(record, input);
@@ -23,6 +26,16 @@ export function decide(record: TurnRecord, input: TurnInput): Decision {
       return callReturned(record, input);
     case 'step-failed':
       return retryOrFail(record, input, [], input.limits.step_max_retries);
+    case 'call-screened':
+      return callScreened(record, input);
+    case 'call-spawned':
+      return callSpawned(record, input);
+    case 'resolved':
+      return resolved(record, input);
+    case 'expired':
+      return expired(record, input.now);
+    case 'vetoed':
+      return fail(record, input.failure, [], input.now);
     case 'stop-requested':
       return stopRequested(record);
     case 'stopped':
@@ -38,8 +51,49 @@ export function decide(record: TurnRecord, input: TurnInput): Decision {
 
 type Input<T extends TurnInput['type']> = Extract<TurnInput, { type: T }>;
 
-const rest = (record: TurnRecord, outcome: 'skipped' | 'queued' | 'parked'): Decision => ({ record, writes: [], next: { do: 'rest', outcome } });
-const save = (before: TurnRecord, after: TurnRecord): Write => ({ kind: 'save-record', record: after, expectedVersion: before.version });
+/** What an input amounts to once a stop was asked for: finished text and results are kept, nothing is begun (I12). */
+function asStopped(input: TurnInput): TurnInput {
+  switch (input.type) {
+    case 'generated':
+      return { type: 'stopped', now: input.now, partial: input.message, returned: null };
+    case 'generation-failed':
+      return { type: 'stopped', now: input.now, partial: input.partial, returned: null };
+    case 'call-returned':
+      return { type: 'stopped', now: input.now, partial: null, returned: { call_id: input.call_id, result: input.result } };
+    case 'nothing-to-reply':
+    case 'call-screened':
+    case 'call-spawned':
+    case 'vetoed':
+    case 'step-failed':
+      return { type: 'stopped', now: input.now, partial: null, returned: null };
+    case 'begin':
+    case 'resolved':
+    case 'expired':
+    case 'stop-requested':
+    case 'stopped':
+      return input;
+    default: {
+      const unknown: never = input;
+      throw new Error(`unknown input ${JSON.stringify(unknown)}`);
+    }
+  }
+}
+
+/** True for what a second executor of the same step brings when the first has gone on: it may change nothing (I3, I4). */
+function isLate(record: TurnRecord, input: TurnInput): boolean {
+  switch (input.type) {
+    case 'generated':
+    case 'generation-failed':
+    case 'nothing-to-reply':
+    case 'vetoed':
+      return record.status !== 'running' || record.phase !== 'generate';
+    case 'step-failed':
+      return record.status !== 'running';
+    default:
+      return false;
+  }
+}
+
 
 function begin(record: TurnRecord, input: Input<'begin'>): Decision {
   const stale = input.turn_id !== record.turn_id || input.step !== record.step || record.status !== 'running';
@@ -73,12 +127,12 @@ function resumeCalls(record: TurnRecord, input: Input<'begin'>): Decision {
     writes.push(resultWrite(record, call.id, call.function_id, unknownOutcome(call.function_id), input.now));
     return { ...call, state: 'done' };
   });
-  return advance(record, { ...record, calls }, input.plan, writes, input.now, input.parked.length > 0);
+  return advance(record, { ...record, calls }, { ...input, writes, waiting: input.parked.length > 0 });
 }
 
 function generated(record: TurnRecord, input: Input<'generated'>): Decision {
   const { message, plan, now } = input;
-  const before: Write[] = [assistantWrite(record, message, now)];
+  const before: Write[] = [assistantWrite(record, input)];
   const text = textOf(message.content);
   const counted: TurnRecord = {
     ...record,
@@ -90,69 +144,62 @@ function generated(record: TurnRecord, input: Input<'generated'>): Decision {
   };
   if (plan.length > 0) {
     const calls = plan.map((call): CallCheckpoint => ({ id: call.id, function_id: call.function_id, state: 'ready' }));
-    return advance(record, { ...counted, phase: 'calls', calls }, plan, before, now, input.waiting);
+    return advance(record, { ...counted, phase: 'calls', calls }, { ...input, writes: before });
   }
-  if (!input.waiting) return complete(counted, input.deliverable, message.stop_reason === 'length' ? 'length' : null, before, now);
-  return nextStep(record, counted, before, now);
+  if (input.waiting) return nextStep(record, counted, before, now);
+  return deliver(record, counted, { ...input, writes: before }, message.stop_reason === 'length' ? 'length' : null);
 }
 
-const assistantWrite = (record: TurnRecord, message: AssistantMessage, now: number): Write => ({
+const assistantWrite = (record: TurnRecord, { message, now, annotations }: Input<'generated'>): Write => ({
   kind: 'put-entry',
   session_id: record.session_id,
-  entry: { entry_id: entryIds.assistant(record.turn_id, record.step), timestamp: now, origin: { turn_id: record.turn_id }, message },
+  entry: { entry_id: entryIds.assistant(record.turn_id, record.step), timestamp: now, origin: { turn_id: record.turn_id, ...annotations }, message },
 });
 
 function callReturned(record: TurnRecord, input: Input<'call-returned'>): Decision {
   const call = record.calls.find((c) => c.id === input.call_id);
   if (call === undefined || call.state === 'done') return rest(record, 'skipped');
-  const calls = record.calls.map((c): CallCheckpoint => (c.id === input.call_id ? { ...c, state: 'done' } : c));
-  const result = resultWrite(record, call.id, call.function_id, input.result, input.now, input.annotations);
-  return advance(record, { ...record, calls }, input.plan, [result], input.now, input.waiting);
+  const annotations = { ...call.annotations, ...input.annotations };
+  const result = resultWrite(record, call.id, call.function_id, input.result, input.now, annotations);
+  return advance(record, withCall(record, { ...call, state: 'done' }), { ...input, writes: [result] });
 }
 
-/**
- * Goes on after a change of the calls: refused calls are answered, the next open one is marked `triggered` before it is
- * invoked; with none left the turn parks for its pending calls, or the next step is queued.
- */
-function advance(before: TurnRecord, current: TurnRecord, plan: readonly PlannedCall[], writes: Write[], now: number, waiting: boolean): Decision {
-  const calls = [...current.calls];
-  for (const [index, call] of calls.entries()) {
-    if (call.state !== 'ready') continue;
-    const planned = plan.find((p) => p.id === call.id);
-    const refusal = planned === undefined ? LOST_CALL : planned.refusal;
-    if (refusal !== null || planned === undefined) {
-      writes.push(resultWrite(current, call.id, call.function_id, refusedResult(call.function_id, refusal ?? LOST_CALL), now));
-      calls[index] = { ...call, state: 'done' };
-      continue;
+function callScreened(record: TurnRecord, input: Input<'call-screened'>): Decision {
+  const call = record.calls.find((c) => c.id === input.call_id);
+  if (call === undefined || call.state !== 'ready') return rest(record, 'skipped');
+  const { verdict, now } = input;
+  switch (verdict.kind) {
+    case 'run': {
+      const passed: CallCheckpoint = { ...call, screened: true, ...(verdict.arguments === undefined ? {} : { arguments: verdict.arguments }), ...noted(call, verdict.annotations) };
+      return advance(record, withCall(record, passed), { ...input, writes: [] });
     }
-    calls[index] = { ...call, state: 'triggered' };
-    const after: TurnRecord = { ...current, calls, version: before.version + 1 };
-    return { record: after, writes: [...writes, save(before, after)], next: { do: 'invoke', call: planned } };
+    case 'deny': {
+      const result = resultWrite(record, call.id, call.function_id, hookDenied(call.function_id, verdict.by, verdict.reason), now, call.annotations);
+      return advance(record, withCall(record, { ...call, state: 'done' }), { ...input, writes: [result] });
+    }
+    case 'hold': {
+      const held: CallCheckpoint = {
+        ...call, state: 'pending', held_by: verdict.by, arguments: verdict.arguments, expires_at: verdict.expires_at, ...noted(call, verdict.annotations),
+      };
+      return advance(record, withCall(record, held), { ...input, writes: [] });
+    }
+    default: {
+      const unknown: never = verdict;
+      throw new Error(`unknown verdict ${JSON.stringify(unknown)}`);
+    }
   }
-  const settled: TurnRecord = { ...current, calls };
-  if (calls.some((call) => call.state === 'pending')) {
-    const after: TurnRecord = { ...settled, status: 'awaiting_functions', version: before.version + 1 };
-    return {
-      record: after,
-      writes: [...writes, save(before, after), { kind: 'settle-step', session_id: before.session_id }],
-      next: { do: 'rest', outcome: 'parked' },
-    };
-  }
-  if (settled.turn_count >= settled.options.max_turns && !waiting) return completeAtLimit({ ...settled, version: before.version }, writes, now);
-  return nextStep(before, settled, writes, now);
 }
 
-const LOST_CALL = { code: 'invalid_arguments', message: 'This call was not run: its message was replaced.' } as const;
+const noted = (call: CallCheckpoint, annotations: JsonObject | undefined): { annotations?: JsonObject } =>
+  annotations === undefined ? {} : { annotations: { ...call.annotations, ...annotations } };
 
-/** Queues the next step in the commit that ends this one (I11). */
-function nextStep(before: TurnRecord, current: TurnRecord, writes: Write[], now: number): Decision {
-  if (current.turn_count >= current.options.max_turns) return completeAtLimit({ ...current, version: before.version }, writes, now);
-  const after: TurnRecord = { ...current, version: before.version + 1, step: before.step + 1, phase: 'generate', calls: [], failures: 0 };
-  return {
-    record: after,
-    writes: [...writes, save(before, after), { kind: 'enqueue-step', payload: { session_id: after.session_id, turn_id: after.turn_id, step: after.step } }],
-    next: { do: 'rest', outcome: 'queued' },
-  };
+/** The call waits for its child, which begins in the same commit: so a repeat finds the call pending and makes no second one. */
+function callSpawned(record: TurnRecord, input: Input<'call-spawned'>): Decision {
+  const call = record.calls.find((c) => c.id === input.call_id);
+  if (call === undefined || call.state !== 'ready') return rest(record, 'skipped');
+  const pending: CallCheckpoint = { ...call, state: 'pending', child: input.child, expires_at: input.expires_at };
+  const children = [...record.children, { function_call_id: call.id, ...input.child }];
+  return advance(record, { ...withCall(record, pending), children }, { ...input, writes: [...input.writes] });
 }
 
 function generationFailed(record: TurnRecord, input: Input<'generation-failed'>): Decision {
@@ -199,6 +246,3 @@ export function addUsage(totals: TurnRecord['totals'], usage: Usage | null): Tur
     cost_usd: cost === null ? totals.cost_usd : (totals.cost_usd ?? 0) + cost,
   };
 }
-
-/** True when an assistant message asks for something to be run. */
-export const hasCalls = (message: AssistantMessage): boolean => callsOf(message.content).length > 0;

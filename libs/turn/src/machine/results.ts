@@ -17,6 +17,22 @@ export const refusedResult = (functionId: string, refusal: CallRefusal): CallRes
 export const unknownOutcome = (functionId: string): CallResult =>
   syntheticResult('outcome_unknown', functionId, `The outcome of ${functionId} is unknown: the process ended while it ran. It may have run. Check before you call it again.`);
 
+/** A hook did not let the call pass. */
+export const hookDenied = (functionId: string, by: string, reason: string): CallResult => ({
+  content: [{ type: 'text', text: `${functionId} was not called: ${reason}` }],
+  details: { error: 'hook_denied', function_id: functionId, hook: by, message: reason },
+  is_error: true,
+});
+
+/** Nobody settled the call in time; that is not a refusal by anybody. */
+export const timedOut = (functionId: string): CallResult => syntheticResult('pending_timeout', functionId, `pending call timed out: nobody settled ${functionId} in time`);
+
+/** What a submitted value is answered. */
+export const submissionResult = (functionId: string, fault: string | null): CallResult =>
+  fault === null
+    ? { content: [{ type: 'text', text: 'The result was accepted.' }], details: null, is_error: false }
+    : syntheticResult('invalid_result', functionId, `The result was not accepted: ${fault}. Hand in a value that meets the schema.`);
+
 /** What a stopped turn says of its open calls. */
 export const stoppedResult = (functionId: string, mayHaveRun: boolean): CallResult =>
   syntheticResult('stopped', functionId, mayHaveRun ? `The turn was stopped while ${functionId} ran; it may have run.` : `${functionId} was not called: the turn was stopped.`);

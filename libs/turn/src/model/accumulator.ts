@@ -66,10 +66,10 @@ export class MessageAccumulator {
     }
   }
 
-  /** The message so far. Calls that are still being written are left out. Null when nothing has come. */
+  /** The message so far, without calls: none of them runs before the whole message is there. Null when nothing has come. */
   partial(now: number): AssistantMessage | null {
     const open: ContentBlock[] = this.open === null || this.open.type === 'function_call' || this.open.text === '' ? [] : [{ type: this.open.type, text: this.open.text }];
-    const content = [...this.blocks, ...open];
+    const content = [...this.blocks.filter((block) => block.type !== 'function_call'), ...open];
     if (content.length === 0 && this.usage === null) return null;
     return {
       role: 'assistant', content, model: this.base?.model ?? this.model, provider: this.base?.provider ?? this.provider,

@@ -1,3 +1,5 @@
+import { HARNESS_CODES, HarnessError } from '#libs/contracts';
+
 /** A compiled glob of function ids. Only `*` is special: any run of characters. Everything else stands for itself. */
 export interface Glob {
   readonly source: string;
@@ -42,4 +44,14 @@ export function compileGlob(source: string): Glob {
       return true;
     },
   };
+}
+
+/** Makes one matcher of several globs; throws `harness/invalid_request` that names the one at fault. */
+export function compileGlobs(sources: readonly string[], field: string): (id: string) => boolean {
+  for (const [index, source] of sources.entries()) {
+    const fault = globFault(source);
+    if (fault !== null) throw new HarnessError(HARNESS_CODES.invalidRequest, `${field}[${index}]: ${fault}`);
+  }
+  const globs = sources.map(compileGlob);
+  return (id) => globs.some((glob) => glob.matches(id));
 }

@@ -30,12 +30,21 @@ export type Write =
   /** Delivered to bound functions after the commit, at least once. */
   | { kind: 'emit'; event: TurnEvent };
 
-export type TurnEvent =
+export type TurnEvent = PublishedTurnEvent | ChildEndedEvent;
+
+/** An event that functions can be bound to. */
+export type PublishedTurnEvent =
   | { type: 'harness::turn-started'; payload: TurnStartedEvent }
   | { type: 'harness::turn-completed'; payload: TurnCompletedEvent };
 
+/** Not published: tells the loop itself that a child has ended and its parent is to be answered. */
+export interface ChildEndedEvent {
+  type: 'harness::child-ended';
+  payload: { session_id: string; turn_id: string };
+}
+
 /** True for the events of turns, as opposed to those of sessions. */
-export const isTurnEvent = (event: { type: string }): event is TurnEvent => event.type === 'harness::turn-started' || event.type === 'harness::turn-completed';
+export const isTurnEvent = (event: { type: string }): event is PublishedTurnEvent => event.type === 'harness::turn-started' || event.type === 'harness::turn-completed';
 
 /** An entry to store: a message, or custom data that no model sees. */
 export type NewEntry = { entry_id: string; timestamp: number; origin?: JsonObject } & (
@@ -67,6 +76,10 @@ export interface Journal {
    * `point` names the commit for failpoints. Throws `harness/storage` when the store cannot write.
    */
   commit(writes: readonly Write[], point: string): Promise<CommitResult>;
+  /** Sessions with a pending call whose time is over at `now` (ms since the epoch). */
+  due(now: number): Promise<readonly string[]>;
+  /** Sessions with a parked message and no live turn to take it: a crash came right after a turn ended. */
+  stranded(): Promise<readonly string[]>;
   /** Calls `listener` when another process asks to stop a turn that this one runs. Returns how to end that. */
   onAbortRequested(listener: (sessionId: string) => void): () => void;
 }

@@ -1,5 +1,5 @@
 import type {
-  AgentMessage, ChildRef, ExposeMode, JsonValue, Mode, OutputContract, ParentRef, SystemPromptStrategy, ThinkingLevel, TurnStatus,
+  AgentMessage, ChildRef, ExposeMode, JsonObject, JsonValue, Mode, OutputContract, ParentRef, SystemPromptStrategy, ThinkingLevel, TurnStatus,
 } from '#libs/contracts';
 import type { TurnTotals } from '../ports/feed.js';
 
@@ -31,8 +31,14 @@ export interface CallCheckpoint {
   state: CallState;
   /** Arguments as hooks have changed them; absent while they are those of the assistant entry. */
   arguments?: JsonValue;
-  /** The hook function that holds the call; a release goes on after it. */
+  /** The hook function that holds or held the call; a release goes on after it. */
   held_by?: string;
+  /** Its pre-trigger hooks have let it pass. */
+  screened?: true;
+  /** What hooks noted of it, for the origin of its result entry. */
+  annotations?: JsonObject;
+  /** The child turn whose end answers the call. */
+  child?: { session_id: string; turn_id: string };
   /** When a pending call times out, ms since the epoch. */
   expires_at?: number;
 }
@@ -70,6 +76,8 @@ export interface TurnRecord {
   failures: number;
   /** Validation nudges so far. */
   nudges: number;
+  /** The value that the model has handed in by `submit_result`, in this step. */
+  submission: { value: JsonValue } | null;
   result: JsonValue;
   result_error: string | null;
   reason: string | null;
@@ -79,7 +87,9 @@ export interface TurnRecord {
 }
 
 export const isTerminal = (status: TurnStatus): boolean => status === 'completed' || status === 'cancelled' || status === 'failed';
-export const isLive = (record: TurnRecord | null): record is TurnRecord => record !== null && !isTerminal(record.status);
+/** The record of a turn that has not ended. */
+export type LiveRecord = TurnRecord & { status: 'running' | 'awaiting_functions' };
+export const isLive = (record: TurnRecord | null): record is LiveRecord => record !== null && !isTerminal(record.status);
 
 /** A message that waits for the running turn (steering), with what a turn of its own would need. */
 export interface ParkedMessage {

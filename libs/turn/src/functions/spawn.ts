@@ -1,0 +1,33 @@
+import { HARNESS_CODES, HarnessError, newCallId, newSessionId, newTurnId, type JsonValue, type SpawnRequest, type SpawnResponse } from '#libs/contracts';
+import type { LoopPorts } from '../loop/ports.js';
+import { isLive, type TurnRecord } from '../record/record.js';
+import { prepareChild, prepareRoot } from '../spawn/prepare.js';
+
+const MAX_RACES = 20;
+
+/**
+ * Starts a child that nobody waits for: a call of `harness::spawn` from outside a turn. When the call comes from a function
+ * that a model called (`metadata.agent`), the limits and the policy of that turn hold. Inside a turn the loop carries the
+ * call out itself. Throws as `prepareChild` does.
+ */
+export async function spawn(ports: LoopPorts, request: SpawnRequest, metadata: JsonValue | undefined): Promise<SpawnResponse> {
+  for (let race = 0; race < MAX_RACES; race += 1) {
+    const parent = await callerOf(ports, metadata);
+    const child = parent === null ? await prepareRoot(ports, request, { session_id: newSessionId(), turn_id: newTurnId() }) : await prepareChild(ports, parent, newCallId(), request);
+    const { session_id, turn_id } = child;
+    if ((await ports.journal.commit(child.writes, 'spawn')) === 'committed') return { child_session_id: session_id, child_turn_id: turn_id };
+  }
+  throw new HarnessError(HARNESS_CODES.state, 'the session changed too often to start a turn in it', { retry: 'retry' });
+}
+
+/** The live turn for which a function runs, by its provenance. */
+async function callerOf(ports: LoopPorts, metadata: JsonValue | undefined): Promise<TurnRecord | null> {
+  const agent = objectOf(objectOf(metadata)?.['agent']);
+  if (agent === null) return null;
+  const record = typeof agent['session_id'] === 'string' ? await ports.journal.load(agent['session_id']) : null;
+  if (!isLive(record) || record.turn_id !== agent['turn_id']) throw new HarnessError(HARNESS_CODES.invalidRequest, 'the turn that this call was made for has ended');
+  return record;
+}
+
+const objectOf = (value: JsonValue | undefined): { [key: string]: JsonValue } | null =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null;

@@ -1,0 +1,182 @@
+import { entryIds, textOf, type AssistantMessage, type TurnStepPayload } from '#libs/contracts';
+import { userAfter, wireMessages } from '../../model/wire-order.js';
+import { compilePolicy, type DispatchPolicy } from '../../policy/policy.js';
+import type { Write } from '../../ports/journal.js';
+import type { TurnRecord } from '../../record/record.js';
+import { addressCalls, planCalls, type PlannedCall } from '../calls.js';
+import type { TurnFailure, TurnInput } from '../decision.js';
+import type { World } from './world.js';
+
+/** How a paused actor goes on: as it should, or with a store that fails before or after it has written. */
+export type Command = 'go' | 'fail-before' | 'fail-after';
+/** An actor of a history; it pauses before and after every action, and whoever drives it may never resume it: a crash. */
+export type Actor = Generator<string, void, Command>;
+type Part<T> = Generator<string, T, Command>;
+
+/** The store failed, or did so only as far as the caller can tell. */
+export class StoreFailure extends Error {}
+
+const LIMITS = { step_max_retries: 2, step_backoff_ms: 1, max_transient_resumes: 1 };
+
+/** Commits with a pause before (a crash there loses the writes) and after (a crash there loses the answer). */
+export function* commit(world: World, writes: readonly Write[], point: string): Part<boolean> {
+  if (writes.length === 0) return true;
+  const command = yield `commit ${point}`;
+  if (command === 'fail-before') throw new StoreFailure();
+  const result = world.commit(writes, point);
+  if (command === 'fail-after') throw new StoreFailure();
+  yield `${result} ${point}`;
+  return result === 'committed';
+}
+
+/** One run of a queued step, as the executor does it: the pure machine decides, this shell does. */
+export class StepRunner {
+  /** The executor's stop signal. */
+  aborted = false;
+  private record!: TurnRecord;
+  private policy!: DispatchPolicy;
+  private plan: readonly PlannedCall[] = [];
+  private waiting = false;
+  private watermark: string | null | undefined;
+
+  constructor(
+    private readonly world: World,
+    private readonly payload: TurnStepPayload,
+  ) {}
+
+  *run(): Actor {
+    const record = this.world.store.record;
+    yield 'load';
+    if (record === null || record.turn_id !== this.payload.turn_id) return;
+    this.record = record;
+    this.policy = compilePolicy(record.options.functions);
+    try {
+      yield* this.perform();
+    } catch (error) {
+      if (!(error instanceof StoreFailure)) throw error;
+      yield* this.recordFailure(record.claims);
+    }
+  }
+
+  private *perform(): Part<void> {
+    let input: TurnInput = yield* this.begin();
+    for (let redecided = 0; redecided < 50; ) {
+      const decision = this.world.decide(this.record, input);
+      if (!(yield* commit(this.world, decision.writes, input.type))) {
+        const again = yield* this.afterConflict(input);
+        if (again === null) return;
+        input = again;
+        redecided += 1;
+        continue;
+      }
+      this.record = decision.record;
+      switch (decision.next.do) {
+        case 'rest':
+          return;
+        case 'generate':
+          input = yield* this.generate();
+          break;
+        case 'invoke':
+          input = yield* this.invoke(decision.next.call);
+          break;
+      }
+    }
+    this.world.violate('live', 'a step began again too often');
+  }
+
+  private *begin(): Part<TurnInput> {
+    const { turn_id, step } = this.payload;
+    const parked = this.world.store.parked;
+    yield 'read parked';
+    const { failures, claims, calls, phase } = this.record;
+    const stored = failures + claims + calls.length > 0 ? this.world.store.entry(entryIds.assistant(turn_id, step)) : null;
+    if (stored?.kind === 'message' && stored.message.role === 'assistant' && phase === 'calls') this.plan = this.planOf(stored.message);
+    return { type: 'begin', now: this.world.now(), turn_id, step, parked, plan: this.plan, sketched: stored !== null };
+  }
+
+  private planOf(message: AssistantMessage): PlannedCall[] {
+    return planCalls(message, (id) => this.policy.refusal(id));
+  }
+
+  private *afterConflict(input: TurnInput): Part<TurnInput | null> {
+    const { turn_id, step } = this.payload;
+    const fresh = this.world.store.record;
+    yield 'load again';
+    const mine = fresh !== null && fresh.turn_id === turn_id && fresh.step === step && fresh.status === 'running' && fresh.claims === this.record.claims;
+    if (!mine) return null;
+    this.record = fresh;
+    if (input.type === 'begin') return yield* this.begin();
+    const parked = this.world.store.parked;
+    this.waiting = this.isWaiting();
+    return { ...input, ...('waiting' in input ? { waiting: this.waiting } : {}), parked };
+  }
+
+  private isWaiting(): boolean {
+    const { store } = this.world;
+    return store.parked.length > 0 || (this.watermark !== undefined && userAfter(store.entries.slice(), this.watermark));
+  }
+
+  private *generate(): Part<TurnInput> {
+    const { turn_id, step } = this.record;
+    const entryId = entryIds.assistant(turn_id, step);
+    const window = this.world.store.entries.slice();
+    yield 'read window';
+    const { messages, callIds } = wireMessages(window, entryId);
+    this.watermark = window.at(-1)?.id ?? null;
+    const last = messages.at(-1);
+    if (last === undefined || last.role === 'assistant') return { type: 'nothing-to-reply', now: this.world.now(), waiting: this.waiting };
+    if (this.aborted) return yield* this.stopped(null, null);
+    const reply = this.world.generating(this.record, window, entryId);
+    for (const partial of reply.sketches) {
+      yield 'stream';
+      if (this.aborted) return yield* this.stopped(partial, null);
+      const { session_id, version } = this.record;
+      const entry = { entry_id: entryId, timestamp: partial.timestamp, origin: { turn_id }, message: partial };
+      this.world.commit([{ kind: 'check-record', session_id, version }, { kind: 'put-entry', session_id, entry }], 'sketch');
+    }
+    yield 'stream ends';
+    if (this.aborted) return yield* this.stopped(reply.sketches.at(-1) ?? null, null);
+    const now = this.world.now();
+    if (reply.failure !== null) return { type: 'generation-failed', now, partial: reply.partial, failure: reply.failure, limits: LIMITS, parked: this.world.store.parked };
+    const message = addressCalls(reply.message, turn_id, step, (id) => callIds.has(id));
+    this.plan = this.planOf(message);
+    this.waiting = this.isWaiting();
+    const deliverable = { result: textOf(message.content), result_error: null };
+    return { type: 'generated', now, message, plan: this.plan, waiting: this.waiting, deliverable, parked: this.world.store.parked };
+  }
+
+  private *invoke(call: PlannedCall): Part<TurnInput> {
+    yield `before ${call.function_id}`;
+    if (this.aborted) return yield* this.stopped(null, null);
+    const result = this.world.invoked(this.record, call);
+    yield `after ${call.function_id}`;
+    const returned = { call_id: call.id, result };
+    if (this.aborted) return yield* this.stopped(null, this.world.now() % 2 === 0 ? returned : null);
+    const parked = this.world.store.parked;
+    this.waiting = parked.length > 0;
+    return { type: 'call-returned', now: this.world.now(), ...returned, plan: this.plan, waiting: this.waiting, parked };
+  }
+
+  private *stopped(partial: AssistantMessage | null, returned: Extract<TurnInput, { type: 'stopped' }>['returned']): Part<TurnInput> {
+    const fresh = this.world.store.record;
+    yield 'load to stop';
+    const mine = fresh !== null && fresh.turn_id === this.record.turn_id && fresh.claims === this.record.claims;
+    if (mine) this.record = fresh;
+    return { type: 'stopped', now: this.world.now(), partial, returned, parked: this.world.store.parked };
+  }
+
+  private *recordFailure(claims: number): Part<void> {
+    const { turn_id, step } = this.payload;
+    const record = this.world.store.record;
+    yield 'load to fail';
+    const current = record !== null && record.turn_id === turn_id && record.step === step && record.status === 'running' && record.claims === claims;
+    if (!current) return;
+    const failure: TurnFailure = { code: 'harness/storage', message: 'the store failed', retryable: true };
+    const decision = this.world.decide(record, { type: 'step-failed', now: this.world.now(), failure, limits: LIMITS, parked: this.world.store.parked });
+    try {
+      yield* commit(this.world, decision.writes, 'step-failed');
+    } catch (error) {
+      if (!(error instanceof StoreFailure)) throw error; // not even the failure could be stored: the step is still queued
+    }
+  }
+}
