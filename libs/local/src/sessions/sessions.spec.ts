@@ -538,7 +538,7 @@ describe('tail and range', () => {
         ],
       },
     });
-    expect((first?.message?.content[2] as { arguments: object }).arguments).not.toHaveProperty('payload');
+    expect(first?.message?.content[2]).not.toHaveProperty('arguments.payload');
     expect(second).toMatchObject({ elided: true, message: { function_call_id: 'c1', is_error: false, content: [], details: null } });
     expect(page.messages[5]).toMatchObject({ message: { content: [{ type: 'thinking' }, { text: 'answer' }] } });
     expect(page.messages[5]?.elided).toBeUndefined();

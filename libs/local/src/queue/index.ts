@@ -1,0 +1,3 @@
+export type { QueueDefinition } from './definition.js';
+export { SqliteQueue } from './queue.js';
+export { QueueModule } from './queue.module.js';
