@@ -42,9 +42,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   return { db, writer, processes, repository, transcript, delivery, commits, queue, journal };
 }
 
-/** Writes what is pending, cuts the log file back and closes the database. */
+/** Writes what is pending and closes the database; SQLite folds its log file in when the last process leaves. */
 export async function closeStore(store: Store): Promise<void> {
   await store.writer.close();
-  store.db.pragma('wal_checkpoint(TRUNCATE)');
   store.db.close();
 }

@@ -28,6 +28,7 @@ export class EventDelivery {
   /** Rows whose delivery is over, and those of them that a commit is removing. */
   private delivered: number[] = [];
   private removing: number[] = [];
+  private readonly underWay = new Set<Promise<void>>();
 
   constructor(
     private readonly db: SqliteConnection,
@@ -58,7 +59,7 @@ export class EventDelivery {
   /** After the commit: delivers what `record` stored, in order. */
   deliver(stored: readonly StoredEvent[]): void {
     this.removing = [];
-    for (const { event, seq } of stored) void this.pass(event, seq);
+    for (const { event, seq } of stored) this.track(this.pass(event, seq));
   }
 
   /** Delivers what processes that are gone left behind. Call once bindings had time to come back. */
@@ -70,9 +71,24 @@ export class EventDelivery {
     }
   }
 
-  /** Rows that a next commit has to remove. */
-  get leftover(): number {
-    return this.delivered.length + this.removing.length;
+  /** Waits for deliveries that are under way, for at most `graceMs`. */
+  async settle(graceMs: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, graceMs);
+    });
+    await Promise.race([Promise.allSettled([...this.underWay]), limit]);
+    clearTimeout(timer);
+  }
+
+  /** True while rows of events that were delivered wait for a commit that removes them. */
+  get hasDelivered(): boolean {
+    return this.delivered.length > 0;
+  }
+
+  private track(delivery: Promise<void>): void {
+    this.underWay.add(delivery);
+    void delivery.finally(() => this.underWay.delete(delivery));
   }
 
   private async pass(event: TurnEvent | SessionEvent, seq: number): Promise<void> {

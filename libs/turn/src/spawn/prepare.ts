@@ -1,4 +1,4 @@
-import { HARNESS_CODES, HarnessError, entryIds, harnessFunctions, type JsonObject, type ParentRef, type SpawnRequest } from '#libs/contracts';
+import { HARNESS_CODES, HarnessError, entryIds, harnessFunctions, type JsonObject, type ParentRef, type SessionMeta, type SpawnRequest } from '#libs/contracts';
 import { violation } from '#libs/iii';
 import { acceptMessage, acceptSessionId, freezeOptions, invalidRequest } from '../functions/accept.js';
 import { seedWrites, type Seed } from '../functions/seed.js';
@@ -59,12 +59,21 @@ async function seedOf(ports: LoopPorts, request: SpawnRequest, { ids, link, opti
   const sessionId = request.session_id == null ? ids.session_id : acceptSessionId(request.session_id);
   const before = await ports.journal.load(sessionId);
   if (isLive(before) && before.turn_id !== ids.turn_id) throw invalidRequest(`session_id: session ${sessionId} has a turn under way`);
+  if (link !== null && request.session_id != null) await checkKinship(ports, sessionId, link.session_id);
   const message = acceptMessage(request.task, 'task', now);
   const metadata: JsonObject = { ...(link === null ? {} : { parent_session_id: link.session_id, parent_turn_id: link.turn_id, function_call_id: link.function_call_id }), depth };
   return {
     session_id: sessionId, turn_id: ids.turn_id, options, before, depth, parent: link, metadata, now,
     messages: [{ entry_id: entryIds.idempotent(`task_${ids.turn_id}`), message, timestamp: now }],
   };
+}
+
+/** A turn may spawn only into sessions of its own: its children, and forks of its conversation. */
+async function checkKinship(ports: LoopPorts, sessionId: string, parentId: string): Promise<void> {
+  const found = await ports.bus.trigger<{ meta: SessionMeta } | null>({ function_id: 'session::get', payload: { session_id: sessionId } });
+  if (found === null) return;
+  const isOwn = found.meta.metadata?.['parent_session_id'] === parentId || found.meta.forked_from === parentId;
+  if (!isOwn) throw invalidRequest(`session_id: session ${sessionId} is neither a child nor a fork of this conversation`);
 }
 
 function checked(payload: unknown): SpawnRequest {
