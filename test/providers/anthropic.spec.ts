@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { AgentMessage } from '#libs/contracts';
+import type { AgentMessage, AssistantMessage } from '#libs/contracts';
 import { AnthropicProvider, AnthropicProviderModule } from '../../libs/local/src/providers/index.js';
 import { assistant, ProviderBench, readTo, result, user } from '../support/provider-bench.js';
 import { anthropicStream } from '../support/vendor-scripts.js';
@@ -462,5 +462,20 @@ describe('a Messages stream', () => {
     expect(await asked('claude-opus-5-20260724')).toEqual([undefined, undefined]);
     expect(await asked('claude-opus-4-5')).toEqual([undefined, undefined]);
     expect(await asked('claude-opus-5-5', { messages: [user('hi')] })).toEqual([undefined, undefined]);
+  });
+
+  it.each([
+    ['was stopped', { stop_reason: 'aborted' as const }],
+    ['failed', { stop_reason: 'error' as const }],
+    ['is of another provider', { provider: 'openai' }],
+  ])('sends no thinking of an answer that %s', async (_name, over) => {
+    server.script({ events: anthropicStream([{ text: 'ok' }]) });
+    const content: AssistantMessage['content'] = [
+      { type: 'thinking', text: 'hm', signature: 'SIG' },
+      { type: 'redacted_thinking', data: 'OPAQUE' },
+      { type: 'text', text: 'half' },
+    ];
+    await bench.run({ model: MODEL, messages: [user('go'), assistant(content, { model: MODEL, ...over }), user('on')] });
+    expect((server.lastBody['messages'] as unknown[])[1]).toEqual({ role: 'assistant', content: [{ type: 'text', text: 'half' }] });
   });
 });
