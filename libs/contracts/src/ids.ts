@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 
 const hex32 = (): string => randomUUID().replaceAll('-', '');
 
@@ -16,6 +16,12 @@ const UNSAFE = /[^A-Za-z0-9_.-]/g;
 /** Replaces what an entry id may not hold by `_`, so that ids given by a provider or a caller can be part of one. */
 export const sanitizeIdPart = (part: string): string => part.replace(UNSAFE, '_');
 
+/** A part of an id that differs for different keys, also where sanitizing makes them alike. */
+function distinctIdPart(key: string): string {
+  const safe = sanitizeIdPart(key).slice(0, 100);
+  return safe === key ? safe : `${safe}_${createHash('sha256').update(key).digest('hex').slice(0, 16)}`;
+}
+
 /**
  * The deterministic entry ids of the loop. A redelivered step writes the same ids, so a repeat is a no-op.
  */
@@ -25,7 +31,7 @@ export const entryIds = {
   /** The result entry of a call; it is also the proof that the call is settled. */
   result: (turnId: string, callId: string): string => `e_${turnId}_${sanitizeIdPart(callId)}`,
   /** The user entry of a send with an idempotency key. */
-  idempotent: (key: string): string => `e_idem_${sanitizeIdPart(key)}`,
+  idempotent: (key: string): string => `e_idem_${distinctIdPart(key)}`,
   /** The compaction entry that a step wrote. */
   compaction: (turnId: string, step: number): string => `e_${turnId}_${step}_compaction`,
   /** The n-th validation nudge of a turn. */

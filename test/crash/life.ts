@@ -1,0 +1,69 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { join } from 'node:path';
+import type { WorkerLine, WorkerPlan } from './protocol.js';
+
+/** How a life of a worker ended. */
+export interface Death { signal: NodeJS.Signals | null; code: number | null }
+
+const WORKER = join(import.meta.dirname, 'worker.js');
+/** A life that lasts longer than this hangs. */
+const PATIENCE_MS = 30_000;
+
+/** One life of a worker process. */
+export class Life {
+  readonly lines: WorkerLine[] = [];
+  readonly ended: Promise<Death>;
+  readonly startedAt = performance.now();
+  stderr = '';
+  /** True when the process had to be killed because it did nothing any more. */
+  hung = false;
+  private readonly child: ChildProcess;
+  private readonly listeners = new Set<(line: WorkerLine) => void>();
+
+  constructor(plan: WorkerPlan, failpoint?: string) {
+    const env = { ...process.env, HARNESS_FAILPOINT: failpoint ?? '' };
+    const child = spawn(process.execPath, [WORKER, JSON.stringify(plan)], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.child = child;
+    createInterface({ input: child.stdout }).on('line', (text) => {
+      const line = JSON.parse(text) as WorkerLine;
+      this.lines.push(line);
+      for (const listener of this.listeners) listener(line);
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      this.stderr += chunk.toString();
+    });
+    const limit = setTimeout(() => {
+      this.hung = true;
+      child.kill('SIGKILL');
+    }, PATIENCE_MS);
+    this.ended = new Promise((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (code, signal) => {
+        clearTimeout(limit);
+        resolve({ code, signal });
+      });
+    });
+  }
+
+  kill(): void {
+    this.child.kill('SIGKILL');
+  }
+
+  /** Waits for a line; rejects when the process ends without it. */
+  async line<T extends WorkerLine['type']>(type: T): Promise<Extract<WorkerLine, { type: T }>> {
+    const isIt = (line: WorkerLine): line is Extract<WorkerLine, { type: T }> => line.type === type;
+    const found = this.lines.find(isIt);
+    if (found !== undefined) return found;
+    const told = new Promise<Extract<WorkerLine, { type: T }>>((resolve) => {
+      this.listeners.add((line) => {
+        if (isIt(line)) resolve(line);
+      });
+    });
+    const gone = this.ended.then(() => {
+      throw new Error(`the worker ended without "${type}": ${this.stderr.slice(-500)}`);
+    });
+    gone.catch(() => undefined); // the line may have come first
+    return await Promise.race([told, gone]);
+  }
+}
