@@ -1,22 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { errorMessage, type JsonValue } from '#libs/contracts';
 import { type Bus, BusError, type QueueSink } from '#libs/iii';
 import { HEARTBEAT_MS, type ProcessRegistry } from '../processes/registry.js';
 import type { SqliteConnection, SqliteWriter } from '../sqlite/index.js';
-import { backoffOf, groupOf, type QueueDefinition } from './definition.js';
+import { groupOf, type QueueDefinition } from './definition.js';
 import { type JobRow, JobTable, type NewJob, type WaitingJob } from './jobs.js';
 import { type Lane, Lanes } from './lanes.js';
+import { JobRunner, type QueueReport } from './runner.js';
 
 /** How often this process looks for jobs that others left behind or handed to it, in ms. */
 const WATCH_MS = 500;
-/** First pause before the end of a job that could not be stored is stored again, in ms; doubles up to the cap. */
-const STORE_RETRY_MS = 500;
-const STORE_RETRY_CAP_MS = 30_000;
-/** How much of an error is kept with a job, in characters. */
-const MAX_ERROR_CHARS = 2_000;
-
-export type QueueReport = (message: string, context: { [key: string]: unknown }) => void;
 
 /**
  * The queue of enqueue actions. A job is on disk before its receipt is given, is owned by the process that runs it, and
@@ -30,10 +23,10 @@ export class SqliteQueue implements QueueSink {
   private readonly timers = new Set<NodeJS.Timeout>();
   /** Jobs that this process has stored and not yet put into its order of work. */
   private readonly onTheWay = new Set<number>();
-  private bus: Bus | undefined;
+  /** There once this process runs jobs. */
+  private runner: JobRunner | undefined;
   private scope: 'all' | 'own' = 'all';
   private stopping = false;
-  private readonly stopped = new AbortController();
   private watchTimer: NodeJS.Timeout | undefined;
   private heartbeat: NodeJS.Timeout | undefined;
   private dataVersion = -1;
@@ -61,7 +54,7 @@ export class SqliteQueue implements QueueSink {
 
   /** Starts running jobs: `all`, also what other processes left behind, or only this process's `own`. */
   async start(bus: Bus, scope: 'all' | 'own' = 'all'): Promise<void> {
-    this.bus = bus;
+    this.runner = new JobRunner(this.jobs, this.writer, this.processes, bus, this.report);
     this.scope = scope;
     await this.writer.submit(() => this.processes.renew(Date.now(), true), 'queue-register');
     await this.takeOver();
@@ -70,7 +63,7 @@ export class SqliteQueue implements QueueSink {
 
   /** Takes no more jobs, waits for running ones for at most `graceMs`, and leaves the rest to other processes. */
   async stop(graceMs: number): Promise<void> {
-    if (this.stopping || this.bus === undefined) return;
+    if (this.stopping || this.runner === undefined) return;
     this.stopping = true;
     clearTimeout(this.watchTimer);
     for (const timer of this.timers) clearTimeout(timer);
@@ -81,7 +74,7 @@ export class SqliteQueue implements QueueSink {
     await Promise.race([Promise.allSettled(this.runs), grace]);
     clearTimeout(limit);
     clearInterval(this.heartbeat);
-    this.stopped.abort();
+    this.runner.giveUp();
     await this.writer.submit(() => this.jobs.release(this.processes.owner), 'queue-release');
   }
 
@@ -130,7 +123,7 @@ export class SqliteQueue implements QueueSink {
 
   /** Owner of the jobs that this process stores; null while it runs none, so that others take them. */
   private get owner(): string | null {
-    return this.bus === undefined || this.stopping ? null : this.processes.owner;
+    return this.runner === undefined || this.stopping ? null : this.processes.owner;
   }
 
   /** Runs a write that stores jobs. */
@@ -194,11 +187,13 @@ export class SqliteQueue implements QueueSink {
   /** Makes a lane ready, now or when its first job may run. */
   private schedule(queue: string, lanes: Lanes, lane: Lane): void {
     const delay = lane.notBefore - Date.now();
-    if (delay <= 0) return lanes.makeReady(lane);
-    this.later(delay, () => {
-      lanes.makeReady(lane);
-      this.pump(queue);
-    });
+    if (delay <= 0) lanes.makeReady(lane);
+    else {
+      this.later(delay, () => {
+        lanes.makeReady(lane);
+        this.pump(queue);
+      });
+    }
   }
 
   private pump(queue: string): void {
@@ -217,52 +212,12 @@ export class SqliteQueue implements QueueSink {
 
   private async run(queue: string, lanes: Lanes, lane: Lane, id: number): Promise<void> {
     const job = this.jobs.owned(id, this.processes.owner);
-    const retryAt = job === undefined ? null : await this.attempt(job);
+    const retryAt = job === undefined || this.runner === undefined ? null : await this.runner.attempt(job);
     if (retryAt !== null) {
       lanes.pause(lane, retryAt);
       if (!this.stopping) this.schedule(queue, lanes, lane);
     } else if (lanes.advance(lane, id)) lanes.makeReady(lane);
     this.pump(queue);
-  }
-
-  /** One try of a job, with its outcome stored. Returns when to try again; null when the job is over. */
-  private async attempt(job: JobRow): Promise<number | null> {
-    const { id, function_id, queue } = job;
-    const owner = this.processes.owner;
-    const settings = this.jobs.settings(queue);
-    const payload = JSON.parse(job.payload) as JsonValue;
-    const metadata = job.metadata === null ? {} : { metadata: JSON.parse(job.metadata) as JsonValue };
-    try {
-      if (this.bus === undefined || settings === undefined) throw new Error(`queue ${queue} is not there any more`);
-      await this.bus.trigger({ function_id, payload, timeoutMs: settings.timeoutMs, ...metadata });
-    } catch (error) {
-      const attempts = job.attempts + 1;
-      const dead = settings === undefined || attempts > settings.maxRetries;
-      const not_before = dead ? 0 : Date.now() + backoffOf(settings, attempts);
-      const last_error = errorMessage(error).slice(0, MAX_ERROR_CHARS);
-      await this.settle(() => this.jobs.fail(id, owner, { attempts, not_before, last_error, dead }));
-      if (dead) this.report('a job is dead', { queue, function_id, message_id: job.receipt, error: last_error });
-      return dead ? null : not_before;
-    }
-    await this.settle(() => this.jobs.finish(id, owner));
-    return null;
-  }
-
-  /** Stores the outcome of a try; while the store cannot write, again and again rather than running the job anew. */
-  private async settle(write: () => void): Promise<void> {
-    for (let pause = STORE_RETRY_MS; ; pause = Math.min(pause * 2, STORE_RETRY_CAP_MS)) {
-      try {
-        await this.writer.submit(() => {
-          this.processes.renew(Date.now());
-          write();
-        }, 'job');
-        return;
-      } catch (error) {
-        if (this.stopped.signal.aborted) throw error;
-        this.report('the outcome of a job could not be stored and is tried again', { error: errorMessage(error), delay_ms: pause });
-        await sleep(pause, undefined, { signal: this.stopped.signal });
-      }
-    }
   }
 
   private later(delayMs: number, run: () => void): void {
