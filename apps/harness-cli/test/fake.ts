@@ -51,6 +51,10 @@ export class FakeRuntime implements EmbeddedRuntime {
     },
   };
 
+  configurationFaults(): readonly string[] {
+    return [];
+  }
+
   readonly bus = {
     trigger: async <T>({ function_id, payload }: { function_id: string; payload: unknown }): Promise<T> => {
       this.calls.push({ function_id, payload });

@@ -1,6 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseDocument } from 'yaml';
 import type { Cli } from '../cli/cli.js';
 import { failureOf } from '../cli/failure.js';
 import { plural } from '../render/format.js';
@@ -9,24 +7,16 @@ import { listSessions } from '../turn/session.js';
 import { type Check, fail, ok, warn } from './check.js';
 import { existing } from './machine.js';
 
-/** Are the configuration files YAML? What is in them is checked when the data folder is opened. */
-export async function checkConfig(dataDir: string): Promise<Check> {
+/** Would the configuration files be taken as they are now? Their faults keep a process from starting, and a running one on the values before. */
+export async function checkConfig(dataDir: string, env: { readonly [name: string]: string | undefined }): Promise<Check> {
   const folder = join(dataDir, 'config');
-  let names: string[];
-  try {
-    names = (await readdir(folder)).filter((name) => /\.ya?ml$/.test(name)).sort();
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return ok('config', 'none, the defaults apply');
-    return fail('config', `${folder} cannot be read: ${code ?? 'unknown error'}`, 'Change its permissions.');
+  const { checkConfiguration } = await import('#libs/local');
+  const { files, faults, warnings } = checkConfiguration(folder, env);
+  if (faults.length > 0) {
+    return fail('config', faults.join('; '), `Correct the files in ${folder}. Until then no process starts, and one that runs goes on with the values before.`);
   }
-  const faults: string[] = [];
-  for (const name of names) {
-    const [error] = parseDocument(await readFile(join(folder, name), 'utf8')).errors;
-    if (error !== undefined) faults.push(`${name}: ${error.message.split('\n')[0] ?? ''}`);
-  }
-  if (faults.length > 0) return fail('config', faults.join('; '), `Correct the files in ${folder}.`);
-  return ok('config', names.length === 0 ? 'none, the defaults apply' : names.join(', '));
+  if (warnings.length > 0) return warn('config', warnings.join('; '), `See the files in ${folder}.`);
+  return ok('config', files.length === 0 ? 'none, the defaults apply' : files.join(', '));
 }
 
 /** Does the data folder open, and does everything in it register? Not tried before its first use. */

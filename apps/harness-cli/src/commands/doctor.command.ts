@@ -37,7 +37,7 @@ export class DoctorCommand extends HarnessCommand {
       () => checkDataDir(path, source),
       () => checkDisk(path),
       () => checkSqlite(path),
-      () => checkConfig(path),
+      () => checkConfig(path, env),
       () => checkStore(cli, path),
       () => checkKeys(env),
       () => checkReach('redis', 'REDIS_URL', env, 'Start it (redis-server), or unset REDIS_URL: the embedded queue needs no server.'),

@@ -2,24 +2,24 @@ import { type DynamicModule, Inject, Logger, Module, type OnModuleInit } from '@
 import { SETTINGS, type SettingsSource } from '#libs/turn';
 import { CONFINE_SETTINGS, type ConfineSettings } from '../confine/settings.js';
 import { ROUTER_SETTINGS, type RouterSettingsSource } from '../router/settings.js';
+import { ConfigurationController } from './configuration.controller.js';
+import { ConfigurationEvents } from './configuration.events.js';
+import { ConfigurationStore } from './configuration.store.js';
 import { describeFault } from './fault.js';
-import { type Configuration, loadConfiguration } from './load.js';
-
-/** Injection token of the `Configuration` that was read at the start. */
-export const CONFIGURATION = Symbol('harness:configuration');
+import { LiveConfiguration } from './live.js';
 
 /** Where the configuration comes from: a folder to read, or one that has been read already. */
-export type ConfigurationSource = { configDir: string } | { configuration: Configuration };
+export type ConfigurationSource = { configDir: string } | { configuration: LiveConfiguration };
 
 /**
- * Gives `SETTINGS`, `ROUTER_SETTINGS` and `CONFINE_SETTINGS` to every module of the application. The files are read once,
- * when the application is made, which fails with `configuration/invalid` when one of them is not valid.
+ * Gives `SETTINGS`, `ROUTER_SETTINGS` and `CONFINE_SETTINGS` to every module of the application: always the values in force.
+ * The files are read when the application is made, which fails with `configuration/invalid` when one of them is not valid.
  */
 @Module({})
 export class ConfigurationModule implements OnModuleInit {
   private readonly logger = new Logger('configuration');
 
-  constructor(@Inject(CONFIGURATION) private readonly configuration: Configuration) {}
+  constructor(@Inject(LiveConfiguration) private readonly configuration: LiveConfiguration) {}
 
   onModuleInit(): void {
     for (const fault of this.configuration.faults) this.logger.warn(describeFault(fault));
@@ -31,26 +31,33 @@ export class ConfigurationModule implements OnModuleInit {
       global: true,
       providers: [
         {
-          provide: CONFIGURATION,
-          useFactory: () => ('configuration' in source ? source.configuration : loadConfiguration(source.configDir)),
+          provide: LiveConfiguration,
+          useFactory: () => ('configuration' in source ? source.configuration : new LiveConfiguration(source.configDir)),
         },
         {
           provide: SETTINGS,
-          inject: [CONFIGURATION],
-          useFactory: ({ harness }: Configuration): SettingsSource => ({ current: () => harness }),
+          inject: [LiveConfiguration],
+          useFactory: (live: LiveConfiguration): SettingsSource => ({ current: () => live.current.harness, reload: () => live.reload() }),
         },
         {
           provide: ROUTER_SETTINGS,
-          inject: [CONFIGURATION],
-          useFactory: ({ router }: Configuration): RouterSettingsSource => ({ current: () => router }),
+          inject: [LiveConfiguration],
+          useFactory: (live: LiveConfiguration): RouterSettingsSource => ({ current: () => live.current.router }),
         },
         {
           provide: CONFINE_SETTINGS,
-          inject: [CONFIGURATION],
-          useFactory: ({ confine }: Configuration): ConfineSettings => ({ current: () => confine }),
+          inject: [LiveConfiguration],
+          useFactory: (live: LiveConfiguration): ConfineSettings => ({ current: () => live.current.confine }),
         },
       ],
-      exports: [CONFIGURATION, SETTINGS, ROUTER_SETTINGS, CONFINE_SETTINGS],
+      exports: [LiveConfiguration, SETTINGS, ROUTER_SETTINGS, CONFINE_SETTINGS],
     };
   }
 }
+
+/** The configuration on the bus: `configuration::*` and its trigger type. Needs `BUS` and `ConfigurationModule`. */
+@Module({
+  controllers: [ConfigurationController],
+  providers: [ConfigurationStore, ConfigurationEvents],
+})
+export class ConfigurationBusModule {}

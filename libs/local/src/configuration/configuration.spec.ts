@@ -8,7 +8,7 @@ import { HarnessError } from '#libs/contracts';
 import { defaultSettings, SETTINGS, type SettingsSource } from '#libs/turn';
 import { CONFINE_SETTINGS, type ConfineSettings, confineDefaults } from '../confine/settings.js';
 import { defaultRouterSettings, ROUTER_SETTINGS, type RouterSettingsSource } from '../router/settings.js';
-import { ConfigurationModule, loadConfiguration } from './index.js';
+import { ConfigurationModule, LiveConfiguration, loadConfiguration } from './index.js';
 
 let dir: string;
 beforeEach(() => {
@@ -338,9 +338,9 @@ describe('ConfigurationModule', () => {
   });
 
   it('takes a configuration that was read before', async () => {
-    const configuration = loadConfiguration(dir);
+    const configuration = new LiveConfiguration(dir);
     const app = await Test.createTestingModule({ imports: [ConfigurationModule.forRoot({ configuration })] }).compile();
-    expect(app.get<SettingsSource>(SETTINGS).current()).toBe(configuration.harness);
+    expect(app.get<SettingsSource>(SETTINGS).current()).toBe(configuration.current.harness);
     await app.close();
   });
 

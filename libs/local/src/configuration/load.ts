@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join, parse } from 'node:path';
 import { HarnessError } from '#libs/contracts';
 import type { HarnessSettings } from '#libs/turn';
@@ -6,6 +6,7 @@ import type { ConfineValues } from '../confine/settings.js';
 import type { RouterSettings } from '../router/settings.js';
 import { confineEntry, entryIds, harnessEntry, routerEntry } from './entries/entry.js';
 import { type ConfigurationFault, describeFault, type Reading } from './fault.js';
+import { type FolderContent, readFolder, textOf, valueFile } from './folder.js';
 import { readEntry } from './read-entry.js';
 import type { Environment } from './references.js';
 
@@ -23,44 +24,53 @@ export interface Configuration {
  * @throws HarnessError `configuration/invalid` with every fault of every file, one a line, when any of them is not valid.
  */
 export function loadConfiguration(configDir: string, env: Environment = process.env): Configuration {
-  const harness = readEntry(harnessEntry, configDir, env);
-  const router = readEntry(routerEntry, configDir, env);
-  const confine = readEntry(confineEntry, configDir, env);
-  if (!harness.ok || !router.ok || !confine.ok) throw invalid([harness, router, confine]);
+  const reading = readConfiguration(readFolder(configDir), env);
+  if (!reading.ok) throw invalid(reading.faults);
+  return reading.value;
+}
+
+/** What the files of a folder say: the whole configuration, or every fault of every file. */
+export function readConfiguration(folder: FolderContent, env: Environment): Reading<Configuration> {
+  const harness = readEntry(harnessEntry, folder, env);
+  const router = readEntry(routerEntry, folder, env);
+  const confine = readEntry(confineEntry, folder, env);
+  if (!harness.ok || !router.ok || !confine.ok) {
+    return { ok: false, faults: [harness, router, confine].flatMap((reading) => (reading.ok ? [] : reading.faults)) };
+  }
   return {
-    harness: harness.value,
-    router: router.value,
-    confine: { ...confine.value, root: confine.value.root ?? harness.value.default_filesystem_root },
-    faults: warnings(configDir),
+    ok: true,
+    value: {
+      harness: harness.value,
+      router: router.value,
+      confine: { ...confine.value, root: confine.value.root ?? harness.value.default_filesystem_root },
+      faults: [...misnamed(folder), ...exposed(folder)],
+    },
   };
 }
 
-function invalid(readings: readonly Reading<unknown>[]): HarnessError {
-  const faults = readings.flatMap((reading) => (reading.ok ? [] : reading.faults));
-  return new HarnessError('configuration/invalid', faults.map(describeFault).join('\n'));
-}
-
-function warnings(configDir: string): ConfigurationFault[] {
-  return [...misnamed(configDir), ...exposed(join(configDir, `${routerEntry.id}.yaml`))];
-}
+/** The error that says what is wrong, one fault a line. */
+export const invalid = (faults: readonly ConfigurationFault[]): HarnessError =>
+  new HarnessError('configuration/invalid', faults.map(describeFault).join('\n'));
 
 /** Files that look like an entry but are not read, such as `harness.yml`. */
-function misnamed(configDir: string): ConfigurationFault[] {
-  if (!existsSync(configDir)) return [];
-  return readdirSync(configDir).flatMap((name) => {
+function misnamed({ dir, names }: FolderContent): ConfigurationFault[] {
+  return names.flatMap((name) => {
     const { name: stem, ext } = parse(name);
     const id = entryIds.find((known) => known === stem.toLowerCase());
     if (id === undefined || name === `${id}.yaml` || !/^\.(ya?ml|json)$/i.test(ext)) return [];
-    return [{ file: join(configDir, name), field: '', problem: `is not read; the file must be called ${id}.yaml` }];
+    return [{ file: join(dir, name), field: '', problem: `is not read; the file must be called ${id}.yaml` }];
   });
 }
 
 const KEY_IN_FILE = /^\s*api_key:\s*['"]?[^\s$'"#]/m;
 
 /** The router's file, when a key stands in it (not a reference to the environment) and others than its owner can read it. */
-function exposed(file: string): ConfigurationFault[] {
+function exposed(folder: FolderContent): ConfigurationFault[] {
   if (process.platform === 'win32') return [];
+  const file = valueFile(folder.dir, routerEntry.id);
+  const text = textOf(folder, `${routerEntry.id}.yaml`);
+  if (!text.ok || text.value === null || !KEY_IN_FILE.test(text.value)) return [];
   const mode = statSync(file, { throwIfNoEntry: false })?.mode;
-  if (mode === undefined || (mode & 0o077) === 0 || !KEY_IN_FILE.test(readFileSync(file, 'utf8'))) return [];
+  if (mode === undefined || (mode & 0o077) === 0) return [];
   return [{ file, field: '', problem: `holds a key but others can read it (mode ${(mode & 0o777).toString(8)}); chmod 600 it` }];
 }

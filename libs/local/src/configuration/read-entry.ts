@@ -1,19 +1,19 @@
-import { join } from 'node:path';
 import { plainToInstance } from 'class-transformer';
 import { type ValidationError, validateSync } from 'class-validator';
 import type { ConfigurationEntry } from './entries/entry.js';
 import type { ConfigurationFault, Reading } from './fault.js';
+import { type FolderContent, textOf, valueFile } from './folder.js';
 import type { Environment } from './references.js';
-import { readYamlFile } from './yaml-file.js';
+import { readYaml } from './yaml-file.js';
 
-/** Reads the file of an entry: its settings whole, or all that is wrong with it. A missing file means the defaults. */
+/** The settings of an entry, whole, or all that is wrong with its file. A missing file means the defaults. */
 export function readEntry<Fields extends object, Settings>(
   entry: ConfigurationEntry<Fields, Settings>,
-  configDir: string,
+  folder: FolderContent,
   env: Environment,
 ): Reading<Settings> {
-  const file = join(configDir, `${entry.id}.yaml`);
-  const content = readYamlFile(file, env);
+  const file = valueFile(folder.dir, entry.id);
+  const content = readYaml(file, textOf(folder, `${entry.id}.yaml`), env);
   if (!content.ok) return content;
   if (content.value === null) return { ok: true, value: entry.settings(new entry.fields()) };
 

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { type Document, isMap, isScalar, LineCounter, parseDocument, Scalar, visit, type YAMLError } from 'yaml';
+import type { JsonValue } from '#libs/contracts';
 import type { ConfigurationFault, Reading } from './fault.js';
 import { type Environment, expandReferences, hasReference, plainScalar } from './references.js';
 
@@ -13,46 +13,40 @@ export interface YamlContent {
 const EMPTY: YamlContent = { value: {}, lineOf: () => undefined };
 const REFUSED_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 
-const systemCode = (error: unknown): string => String((error as NodeJS.ErrnoException).code ?? 'unknown error');
-
-function readText(file: string): Reading<string | null> {
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(file);
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return { ok: true, value: null };
-    return { ok: false, faults: [{ file, field: '', problem: `cannot be read (${systemCode(error)})` }] };
-  }
-  try {
-    return { ok: true, value: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
-  } catch {
-    return { ok: false, faults: [{ file, field: '', problem: 'is not UTF-8 text; save it as UTF-8' }] };
-  }
-}
-
-/** Reads a file; null when it does not exist, `{}` when nothing is in it. */
-export function readYamlFile(file: string, env: Environment): Reading<YamlContent | null> {
-  const text = readText(file);
+/** Reads the text of a file as YAML; null when there is no file, `{}` when nothing is in it. */
+export function readYaml(file: string, text: Reading<string | null>, env: Environment): Reading<YamlContent | null> {
   if (!text.ok) return text;
   return text.value === null ? { ok: true, value: null } : parseYaml(file, text.value, env);
 }
 
+/** Reads the text of a file as any YAML value; references stay as they are when `env` is null. */
+export function readYamlValue(file: string, text: string, env: Environment | null): Reading<JsonValue> {
+  const parsed = parse(file, text, env);
+  return parsed.ok ? { ok: true, value: parsed.value.value as JsonValue } : parsed;
+}
+
 function parseYaml(file: string, text: string, env: Environment): Reading<YamlContent> {
+  const parsed = parse(file, text, env);
+  if (!parsed.ok) return parsed;
+  const { value, document, lines } = parsed.value;
+  if (value === null || value === undefined) return { ok: true, value: EMPTY };
+  if (!isMap(document.contents)) {
+    return { ok: false, faults: [{ file, field: '', problem: 'must be a mapping of fields (`name: value`)' }] };
+  }
+  return { ok: true, value: { value: value as { [key: string]: unknown }, lineOf: (field) => lineOf(document, lines, field) } };
+}
+
+function parse(file: string, text: string, env: Environment | null): Reading<{ value: unknown; document: Document; lines: LineCounter }> {
   const lines = new LineCounter();
   // Without prettyErrors no line of the file, which may hold a key, gets into a message.
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   // Only the first one: the others mostly follow from it.
   const broken = document.errors[0] ?? document.warnings[0];
   if (broken !== undefined) return { ok: false, faults: [syntaxFault(file, lines, broken)] };
-  if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) return { ok: true, value: EMPTY };
-  if (!isMap(document.contents))
-    return { ok: false, faults: [{ file, field: '', problem: 'must be a mapping of fields (`name: value`)' }] };
-
-  const faults = [...refusedKeys(file, lines, document), ...expandDocument(file, lines, document, env)];
+  const faults = [...refusedKeys(file, lines, document), ...(env === null ? [] : expandDocument(file, lines, document, env))];
   if (faults.length > 0) return { ok: false, faults };
   try {
-    const value = document.toJS() as { [key: string]: unknown };
-    return { ok: true, value: { value, lineOf: (field) => lineOf(document, lines, field) } };
+    return { ok: true, value: { value: document.toJS(), document, lines } };
   } catch {
     return { ok: false, faults: [{ file, field: '', problem: 'has aliases that cannot be resolved' }] };
   }

@@ -32,6 +32,8 @@ export interface EmbeddedRuntime {
   readonly settings: SettingsSource;
   /** Durable commits of this process so far. */
   readonly commits: number;
+  /** What is wrong with the configuration files now, one line each; while a file has a fault, the last good values are in force. */
+  configurationFaults(): readonly string[];
   turnOwner(sessionId: string): Promise<TurnOwner>;
   /** Takes over the turn of a session whose process is gone; false when there is nothing to take. */
   adopt(sessionId: string): Promise<boolean>;

@@ -1,8 +1,8 @@
-import { Module, type DynamicModule } from '@nestjs/common';
+import { Module, type DynamicModule, type Type } from '@nestjs/common';
 import { BUS, type LocalBus } from '#libs/iii';
 import { CLOCK, FEED, JOURNAL, STEP_QUEUE, TRANSCRIPT, TurnModule, systemClock, type LiveFeed } from '#libs/turn';
 import { CoderModule } from '../coder/index.js';
-import { ConfigurationModule, type Configuration } from '../configuration/index.js';
+import { ConfigurationBusModule, ConfigurationModule, type LiveConfiguration } from '../configuration/index.js';
 import { ProcessRegistry } from '../processes/registry.js';
 import { RouterModule } from '../router/index.js';
 import { SessionsModule } from '../sessions/index.js';
@@ -22,7 +22,9 @@ export interface EmbeddedParts {
   bus: LocalBus;
   feed: LiveFeed;
   store: Store;
-  configuration: Configuration;
+  configuration: LiveConfiguration;
+  /** What the role of the process needs besides. */
+  modules: (Type | DynamicModule)[];
 }
 
 /** Gives the parts of the runtime to every module. */
@@ -48,6 +50,7 @@ export class EmbeddedModule {
       imports: [
         PartsModule.forRoot(parts),
         ConfigurationModule.forRoot({ configuration: parts.configuration }),
+        ConfigurationBusModule, ...parts.modules,
         TurnModule, SessionsModule, RouterModule, StateModule, CoderModule, ShellModule, WebModule, ...PROVIDER_MODULES,
       ],
     };

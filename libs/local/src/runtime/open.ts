@@ -5,10 +5,11 @@ import { NestFactory } from '@nestjs/core';
 import { HookRegistry } from '#libs/hooks';
 import { BusErrorFilter, IiiTransport, LocalEngine, type LocalBus } from '#libs/iii';
 import { LiveFeed, SETTINGS, LOOP_PORTS, TurnEvents, TurnExecutor, answerParent, isTurnEvent, takeLeftover, type FeedEvent, type LoopPorts, type SettingsSource } from '#libs/turn';
-import { loadConfiguration } from '../configuration/index.js';
+import { LiveConfiguration, describeFault } from '../configuration/index.js';
 import { RouterEvents } from '../router/index.js';
 import { SessionEvents } from '../sessions/index.js';
 import type { EmbeddedRuntime, OpenRuntimeOptions, TurnOwner } from './api.js';
+import { backgroundOf, type Background } from './background.js';
 import { EmbeddedModule } from './embedded.module.js';
 import { followTurn } from './follow.js';
 import { providerAdapters } from './providers.js';
@@ -26,29 +27,35 @@ type Log = NonNullable<OpenRuntimeOptions['log']>;
 export async function openRuntime(options: OpenRuntimeOptions): Promise<EmbeddedRuntime> {
   const log: Log = options.log ?? (() => undefined);
   const report = (message: string, context: { [key: string]: unknown }): void => log('warn', message, context);
-  const configuration = loadConfiguration(join(options.dataDir, 'config'));
+  const configuration = new LiveConfiguration(join(options.dataDir, 'config'));
   const store = await openStore({
-    dataDir: options.dataDir, durability: configuration.harness.durability, concurrency: () => configuration.harness.concurrency, report,
+    dataDir: options.dataDir, durability: configuration.current.harness.durability, concurrency: () => configuration.current.harness.concurrency, report,
   });
   const engine = new LocalEngine({ report });
   const bus = engine.connect({ name: 'harness' });
   const feed = new LiveFeed((error) => report('a watcher failed', { error: String(error) }));
   let app: INestMicroservice | undefined;
+  let background: Background | undefined;
   try {
-    app = await NestFactory.createMicroservice(EmbeddedModule.forRoot({ bus, feed, store, configuration }), {
+    background = await backgroundOf(options.role, configuration, log);
+    const { modules } = background;
+    app = await NestFactory.createMicroservice(EmbeddedModule.forRoot({ bus, feed, store, configuration, modules }), {
       strategy: new IiiTransport(bus), logger: nestLogger(log), abortOnError: false,
     });
     app.useGlobalFilters(new BusErrorFilter());
     await app.listen();
-    return await EmbeddedProcess.start(options, { app, engine, bus, feed, store });
+    return await EmbeddedProcess.start(options, { app, engine, bus, feed, store, configuration, background });
   } catch (error) {
+    background?.stop();
     await app?.close();
     await closeStore(store);
     throw error;
   }
 }
 
-interface Parts { app: INestMicroservice; engine: LocalEngine; bus: LocalBus; feed: LiveFeed; store: Store }
+interface Parts {
+  app: INestMicroservice; engine: LocalEngine; bus: LocalBus; feed: LiveFeed; store: Store; configuration: LiveConfiguration; background: Background;
+}
 
 class EmbeddedProcess implements EmbeddedRuntime {
   readonly dataDir: string;
@@ -75,6 +82,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
     app.get(RouterEvents, { strict: false }).announceReady();
     const runtime = new EmbeddedProcess(options, parts);
     await options.prepare?.(runtime);
+    parts.background.start(app, bus);
     if (options.role !== 'reader') await runtime.work(options.role === 'worker' ? 'all' : 'own');
     return runtime;
   }
@@ -89,6 +97,10 @@ class EmbeddedProcess implements EmbeddedRuntime {
 
   get commits(): number {
     return this.parts.store.writer.commits;
+  }
+
+  configurationFaults(): readonly string[] {
+    return this.parts.configuration.faults.map(describeFault);
   }
 
   turnOwner(sessionId: string): Promise<TurnOwner> {
@@ -121,8 +133,11 @@ class EmbeddedProcess implements EmbeddedRuntime {
   }
 
   private async shutDown(graceMs: number): Promise<void> {
-    const { app, store } = this.parts;
+    const { app, store, background } = this.parts;
+    background.stop();
     await store.queue.stop(graceMs);
+    await store.delivery.settle(graceMs);
+    if (store.delivery.hasDelivered) await store.commits.run(() => undefined, 'outbox');
     await app.close();
     await closeStore(store);
   }

@@ -9,22 +9,30 @@ import { RouterFields, routerSettings } from './router.js';
 export interface ConfigurationEntry<Fields extends object, Settings> {
   /** Id of the entry; its file is `<id>.yaml`. */
   id: string;
+  name: string;
+  description: string;
   fields: new () => Fields;
   settings(fields: Fields): Settings;
 }
 
 export const harnessEntry: ConfigurationEntry<HarnessFields, HarnessSettings> = {
   id: 'harness',
+  name: 'Harness',
+  description: 'How turns run: limits, times, the policy of sub-agents, durability.',
   fields: HarnessFields,
   settings: harnessSettings,
 };
 export const routerEntry: ConfigurationEntry<RouterFields, RouterSettings> = {
   id: 'llm-router',
+  name: 'Router',
+  description: 'Providers of models, how a model finds its provider, times and tries of a chat.',
   fields: RouterFields,
   settings: routerSettings,
 };
 export const confineEntry: ConfigurationEntry<ConfineFields, ConfineValues> = {
   id: 'confine',
+  name: 'Confinement',
+  description: 'Where the file, shell and web functions may go, and how much they return.',
   fields: ConfineFields,
   settings: (fields) => ({ ...fields }),
 };

@@ -1,0 +1,2 @@
+export { CronModule } from './cron.module.js';
+export { PendingSweep } from './sweep.js';
