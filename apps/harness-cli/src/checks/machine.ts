@@ -1,6 +1,7 @@
-import { access, constants, mkdtemp, rm, stat, statfs } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdtemp, rm, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
 import { errorMessage } from '#libs/contracts';
+import { folderFault, nearestExisting } from '../input/data-dir.js';
 import { bytes, duration } from '../render/format.js';
 import { type Check, fail, ok, warn } from './check.js';
 
@@ -20,40 +21,21 @@ export function checkNode(version = process.versions.node): Check {
   return fail('node', `${version} is too old`, `Install Node ${NODE.join('.')} or newer.`);
 }
 
-/** The folder itself, or the nearest one above it that exists. */
-export async function existing(path: string): Promise<string> {
-  for (let at = path; ; at = dirname(at)) {
-    try {
-      await access(at, constants.F_OK);
-      return at;
-    } catch (error) {
-      if (dirname(at) === at) throw error;
-    }
-  }
-}
-
 /** Is the data folder there, a folder, ours to write and closed to others? */
 export async function checkDataDir(path: string, source: string): Promise<Check> {
   const said = `${path} (${source === 'default' ? 'the default' : `from ${source}`})`;
-  const other = 'Choose another folder with --data-dir or HARNESS_DATA_DIR, or change its permissions.';
-  try {
-    const there = await existing(path);
-    const info = await stat(there);
-    if (!info.isDirectory()) return fail('data folder', `${said}: ${there} is not a folder`, other);
-    await access(there, constants.R_OK | constants.W_OK | constants.X_OK);
-    if (there !== path) return ok('data folder', `${said}, is made at first use`);
-    const mode = info.mode & 0o777;
-    if ((mode & 0o077) !== 0) return warn('data folder', `${said}, mode ${mode.toString(8)}: other users may look into it`, `chmod 700 ${path}`);
-    return ok('data folder', `${said}, mode ${mode.toString(8)}`);
-  } catch (error) {
-    return fail('data folder', `${said}: ${(error as NodeJS.ErrnoException).code === 'EACCES' ? 'it may not be written' : errorMessage(error)}`, other);
-  }
+  const fault = await folderFault(path);
+  if (fault !== null) return fail('data folder', `${said}: ${fault}`, 'Choose another folder with --data-dir or HARNESS_DATA_DIR, or change its permissions.');
+  if ((await nearestExisting(path)) !== path) return ok('data folder', `${said}, is made at first use`);
+  const mode = (await stat(path)).mode & 0o777;
+  if ((mode & 0o077) !== 0) return warn('data folder', `${said}, mode ${mode.toString(8)}: other users may look into it`, `chmod 700 ${path}`);
+  return ok('data folder', `${said}, mode ${mode.toString(8)}`);
 }
 
 /** How much space is left where the data is? */
 export async function checkDisk(path: string): Promise<Check> {
   try {
-    const { bavail, bsize } = await statfs(await existing(path));
+    const { bavail, bsize } = await statfs(await nearestExisting(path));
     const free = bavail * bsize;
     if (free < DISK_FAIL) return fail('disk', `${bytes(free)} free`, 'Free some space: sends are refused when the disk is full.');
     if (free < DISK_WARN) return warn('disk', `${bytes(free)} free`, 'Free some space before it runs out.');
@@ -68,7 +50,7 @@ export async function checkSqlite(path: string): Promise<Check> {
   let folder: string | null = null;
   try {
     const { default: Database } = await import('better-sqlite3');
-    folder = await mkdtemp(join(await existing(path), '.harness-doctor-'));
+    folder = await mkdtemp(join(await nearestExisting(path), '.harness-doctor-'));
     const db = new Database(join(folder, 'test.db'));
     try {
       const mode = db.pragma('journal_mode = WAL', { simple: true });

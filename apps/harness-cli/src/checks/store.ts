@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import type { Cli } from '../cli/cli.js';
 import { failureOf } from '../cli/failure.js';
+import { nearestExisting } from '../input/data-dir.js';
 import { plural } from '../render/format.js';
 import { readCatalog } from '../turn/choose-model.js';
 import { listSessions } from '../turn/session.js';
 import { type Check, fail, ok, warn } from './check.js';
-import { existing } from './machine.js';
 
 /** Would the configuration files be taken as they are now? Their faults keep a process from starting, and a running one on the values before. */
 export async function checkConfig(dataDir: string, env: { readonly [name: string]: string | undefined }): Promise<Check> {
@@ -21,7 +21,7 @@ export async function checkConfig(dataDir: string, env: { readonly [name: string
 
 /** Does the data folder open, and does everything in it register? Not tried before its first use. */
 export async function checkStore(cli: Cli, dataDir: string): Promise<Check> {
-  if ((await existing(dataDir)) !== dataDir) return ok('store', 'nothing is stored yet');
+  if ((await nearestExisting(dataDir)) !== dataDir) return ok('store', 'nothing is stored yet');
   const said: string[] = [];
   try {
     return await cli.withRuntime(

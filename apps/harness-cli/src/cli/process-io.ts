@@ -1,4 +1,5 @@
 import type { CliIo } from './cli.js';
+import { openRuntime } from './open-runtime.js';
 
 /** The real process as the CLI sees it. Errors that nobody caught end it with a message and no stack trace, unless --debug is given. */
 export function processIo(): CliIo {
@@ -15,10 +16,7 @@ export function processIo(): CliIo {
     stderr: process.stderr,
     env: process.env,
     signals: process,
-    openRuntime: async (options) => {
-      const { openRuntime } = await import('#libs/local');
-      return await openRuntime(options);
-    },
+    openRuntime,
     exit: (code) => process.exit(code),
     now: Date.now,
   };

@@ -25,12 +25,12 @@ export function closeTo(given: string, known: readonly string[]): string[] {
     if (wanted.length >= 3 && (lower.includes(wanted) || wanted.includes(lower))) return 0.5;
     return distance(wanted, lower);
   };
-  return [...new Set(known)]
+  const near = [...new Set(known)]
     .map((name) => ({ name, off: score(name) }))
     .filter(({ off }) => off <= limit)
-    .sort((a, b) => a.off - b.off || (a.name < b.name ? -1 : 1))
-    .slice(0, 3)
-    .map(({ name }) => name);
+    .sort((a, b) => a.off - b.off || (a.name < b.name ? -1 : 1));
+  const best = near[0]?.off ?? 0;
+  return near.filter(({ off }) => off <= best + 1).slice(0, 3).map(({ name }) => name);
 }
 
 /** `a`, `a or b`, `a, b or c`. */

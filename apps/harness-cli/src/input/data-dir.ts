@@ -1,5 +1,6 @@
+import { access, constants, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { isAbsolute, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { usageError } from '../cli/exit.js';
 
 /** Where the data folder's path comes from. */
@@ -17,4 +18,29 @@ export function dataDir(option: string | undefined, env: NodeJS.ProcessEnv): { p
   // The base directory specification says to ignore a relative path.
   if (isAbsolute(xdg)) return { path: join(xdg, 'harness'), source: 'XDG_DATA_HOME' };
   return { path: join(env['HOME'] ?? homedir(), '.local', 'share', 'harness'), source: 'default' };
+}
+
+/** The folder itself, or the nearest one above it that exists. */
+export async function nearestExisting(path: string): Promise<string> {
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      await access(at, constants.F_OK);
+      return at;
+    } catch (error) {
+      if (dirname(at) === at) throw error;
+    }
+  }
+}
+
+/** Why a path cannot be a data folder, or null: it, or where it would be made, must be a folder that we may write. */
+export async function folderFault(path: string): Promise<string | null> {
+  try {
+    const there = await nearestExisting(path);
+    if (!(await stat(there)).isDirectory()) return `${there} is not a folder`;
+    await access(there, constants.R_OK | constants.W_OK | constants.X_OK);
+    return null;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code === 'EACCES' ? 'it may not be written' : code === 'EROFS' ? 'it is on a file system that is read only' : message;
+  }
 }

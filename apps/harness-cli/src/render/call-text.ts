@@ -17,6 +17,15 @@ export function shortArguments(args: JsonValue): string {
   return sanitizeLine(text);
 }
 
+/** The call that an `agent_trigger` call stands for, and what the model says that it is for. */
+export function unwrapCall(functionId: string, args: JsonValue): { functionId: string; args: JsonValue; description: string } {
+  if (functionId === 'agent_trigger' && typeof args === 'object' && args !== null && !Array.isArray(args) && typeof args['function'] === 'string') {
+    const { function: target, description, payload = {} } = args;
+    return { functionId: target, args: payload, description: typeof description === 'string' ? sanitizeLine(description) : '' };
+  }
+  return { functionId, args, description: '' };
+}
+
 /** A call with its arguments, cut to `columns`: `coder::read-file(path: "README.md")`. */
 export function callText(functionId: string, args: JsonValue, columns: number): string {
   const id = sanitizeLine(functionId);

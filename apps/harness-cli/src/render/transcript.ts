@@ -1,6 +1,6 @@
-import { type AssistantMessage, type ContentBlock, type FunctionResultMessage, type JsonValue, type MessageItem, textOf } from '#libs/contracts';
-import { callText } from './call-text.js';
-import { bytes, count, fit } from './format.js';
+import { type AssistantMessage, type ContentBlock, type FunctionCallBlock, type FunctionResultMessage, type JsonValue, type MessageItem, textOf } from '#libs/contracts';
+import { callText, unwrapCall } from './call-text.js';
+import { bytes, count, fit, width } from './format.js';
 import { jsonBlock, sanitize, sanitizeLine } from './sanitize.js';
 import type { Style } from './style.js';
 import { wrap } from './wrap.js';
@@ -63,12 +63,19 @@ export class TranscriptText {
       case 'image':
         return [this.style.dim(`  (image ${sanitizeLine(block.mime)}${block.data === '' ? '' : `, ${bytes(Math.floor((block.data.length * 3) / 4))}`})`)];
       case 'function_call':
-        return [`  ${this.style.cyan('●')} ${callText(block.function_id, block.arguments, this.columns - 4)}`];
+        return [this.call(block)];
       case 'function_result':
         return this.outcome(block.function_call_id, block.content, block.is_error === true);
       default:
         throw new Error(`unknown block ${String((block satisfies never as { type: string }).type)}`);
     }
+  }
+
+  private call(block: FunctionCallBlock): string {
+    const { functionId, args, description } = unwrapCall(block.function_id, block.arguments);
+    const call = callText(functionId, args, this.columns - 4);
+    const room = Math.min(this.columns - width(call) - 6, 120);
+    return `  ${this.style.cyan('●')} ${call}${description === '' || room < 12 ? '' : `  ${this.style.dim(fit(description, room))}`}`;
   }
 
   private result({ function_id, content, is_error, details }: FunctionResultMessage): string[] {
