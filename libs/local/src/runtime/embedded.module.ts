@@ -4,6 +4,7 @@ import { CLOCK, FEED, JOURNAL, STEP_QUEUE, TRANSCRIPT, TurnModule, systemClock, 
 import { CoderModule } from '../coder/index.js';
 import { ConfigurationBusModule, ConfigurationModule, type LiveConfiguration } from '../configuration/index.js';
 import { ProcessRegistry } from '../processes/registry.js';
+import { QueueModule } from '../queue/index.js';
 import { RouterModule } from '../router/index.js';
 import { SessionsModule } from '../sessions/index.js';
 import { SessionRepository } from '../sessions/repository.js';
@@ -51,7 +52,7 @@ export class EmbeddedModule {
         PartsModule.forRoot(parts),
         ConfigurationModule.forRoot({ configuration: parts.configuration }),
         ConfigurationBusModule, ...parts.modules,
-        TurnModule, SessionsModule, RouterModule, StateModule, CoderModule, ShellModule, WebModule, ...PROVIDER_MODULES,
+        TurnModule, SessionsModule, QueueModule, RouterModule, StateModule, CoderModule, ShellModule, WebModule, ...PROVIDER_MODULES,
       ],
     };
   }

@@ -6,6 +6,7 @@ import { HookRegistry } from '#libs/hooks';
 import { BusErrorFilter, IiiTransport, LocalEngine, type LocalBus } from '#libs/iii';
 import { LiveFeed, SETTINGS, LOOP_PORTS, TurnEvents, TurnExecutor, answerParent, isTurnEvent, takeLeftover, type FeedEvent, type LoopPorts, type SettingsSource } from '#libs/turn';
 import { LiveConfiguration, describeFault } from '../configuration/index.js';
+import { SqliteQueue } from '../queue/index.js';
 import { RouterEvents } from '../router/index.js';
 import { SessionEvents } from '../sessions/index.js';
 import type { EmbeddedRuntime, OpenRuntimeOptions, TurnOwner } from './api.js';
@@ -72,6 +73,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
 
   static async start(options: OpenRuntimeOptions, parts: Parts): Promise<EmbeddedProcess> {
     const { app, bus, engine, store } = parts;
+    engine.useQueue(app.get(SqliteQueue, { strict: false }));
     const turnEvents = app.get(TurnEvents, { strict: false });
     const sessionEvents = app.get(SessionEvents, { strict: false });
     turnEvents.publish();
@@ -126,6 +128,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
     await store.queue.start(async (payload) => {
       await executor.runStep(payload);
     }, scope);
+    await app.get(SqliteQueue, { strict: false }).start(this.bus, scope);
     if (scope === 'own') return;
     await store.delivery.recover((owner) => store.processes.isGone(owner, Date.now()));
     const ports = app.get<LoopPorts>(LOOP_PORTS, { strict: false });
@@ -135,6 +138,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
   private async shutDown(graceMs: number): Promise<void> {
     const { app, store, background } = this.parts;
     background.stop();
+    await app.get(SqliteQueue, { strict: false }).stop(graceMs);
     await store.queue.stop(graceMs);
     await store.delivery.settle(graceMs);
     if (store.delivery.hasDelivered) await store.commits.run(() => undefined, 'outbox');
