@@ -155,14 +155,14 @@ describe('coder::list-folder', () => {
     expect(await failure(app.call('coder::list-folder', { path: 'list/a.txt' }))).toMatch(/^C210: .*not a folder/);
   });
 
-  it('lists a folder of 6,000 files without holding the event loop', async () => {
+  it('lists a folder of 2,000 files without holding the event loop', async () => {
     const folder = join(app.root, 'many');
-    execFileSync('/bin/sh', ['-c', `mkdir "$1" && cd "$1" && seq 1 6000 | xargs touch`, 'sh', folder]);
+    execFileSync('/bin/sh', ['-c', `mkdir "$1" && cd "$1" && seq 1 2000 | xargs touch`, 'sh', folder]);
     let result: ListFolderResult | undefined;
     const blocked = await longestBlock(async () => {
       result = await app.call<ListFolderResult>('coder::list-folder', { path: 'many' });
     });
-    expect(result).toMatchObject({ total: 6_000, has_more: true });
+    expect(result).toMatchObject({ total: 2_000, has_more: true });
     expect(result?.entries).toHaveLength(100);
     expect(blocked).toBeLessThan(100);
   });

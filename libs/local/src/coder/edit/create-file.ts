@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { PathError, type ConfineValues, type OpenFolder, type Scope } from '../../confine/index.js';
 import { CoderError, entryError, type EntryError } from '../errors.js';
 import type { KeyedLock } from '../lock.js';
@@ -45,7 +46,7 @@ async function createOne(scope: Scope, values: ConfineValues, spec: CreateFileSp
   const bytes = Buffer.from(spec.content, 'utf8');
   if (bytes.length > values.max_file_bytes) throw new CoderError('C213', `content has ${bytes.length} bytes, more than ${values.max_file_bytes}`);
   const { folder, name } = await scope.openParent(spec.path, spec.parents ?? true);
-  const path = `${folder.path === '/' ? '' : folder.path}/${name}`;
+  const path = join(folder.path, name);
   try {
     return await lock.run(path, async () => {
       const expected = spec.expected_revision ?? null;

@@ -1,4 +1,4 @@
-import type { Region } from './line-ops.js';
+import { lineStarts, type Region } from './line-ops.js';
 
 /** What the file looks like where an op wrote, after all ops. `from_line` is 1-based. */
 export interface Echo {
@@ -17,11 +17,10 @@ const ECHO_BYTES = 4_096;
 const LINE_CHARS = 400;
 
 /** Shows each region with two lines around it (line ops), or its first and last line (`totals` has its op). */
-export function echoesOf(text: string, regions: readonly Region[], totals: ReadonlyMap<number, number>): { echoes: Echo[]; echoes_truncated: boolean } {
-  const lines = text.split('\n');
-  if (lines.at(-1) === '') lines.pop();
-  const starts: number[] = [];
-  lines.reduce((at, line) => (starts.push(at), at + line.length + 1), 0);
+export function echoesOf(text: string, regions: readonly Region[], totals: ReadonlyMap<number, number>): { echoes: Echo[]; echoes_truncated: boolean; lineCount: number } {
+  const starts = lineStarts(text);
+  const lineCount = starts.length;
+  const line = (index: number): string => short(text.slice(starts[index] ?? text.length, starts[index + 1] ?? text.length).replace(/\n$/, ''));
   const echoes: Echo[] = [];
   let left = ECHO_BYTES;
   const silent = [...totals].filter(([, total]) => total === 0).map(([opIndex]) => ({ op_index: opIndex, from_line: 1, lines: [], total_replacements: 0 }));
@@ -29,28 +28,29 @@ export function echoesOf(text: string, regions: readonly Region[], totals: Reado
     const first = lineAt(starts, region.start);
     const last = Math.max(first, lineAt(starts, region.end));
     const total = totals.get(region.opIndex);
-    if (total !== undefined) return site(lines, region.opIndex, first, last, total);
-    return around(lines, region.opIndex, Math.max(0, first - AROUND), Math.min(lines.length - 1, last + AROUND));
+    if (total !== undefined) return site(line, region.opIndex, first, last, total);
+    return around(line, region.opIndex, Math.max(0, first - AROUND), Math.min(lineCount - 1, last + AROUND));
   });
   for (const echo of [...shown, ...silent].sort((a, b) => a.op_index - b.op_index)) {
     const size = echo.lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
-    if (size > left) return { echoes, echoes_truncated: true };
+    if (size > left) return { echoes, echoes_truncated: true, lineCount };
     left -= size;
     echoes.push(echo);
   }
-  return { echoes, echoes_truncated: false };
+  return { echoes, echoes_truncated: false, lineCount };
 }
 
-function around(lines: readonly string[], opIndex: number, first: number, last: number): Echo {
-  const all = lines.slice(first, last + 1).map(short);
-  if (all.length <= MAX_LINES) return { op_index: opIndex, from_line: first + 1, lines: all };
+function around(line: (index: number) => string, opIndex: number, first: number, last: number): Echo {
+  const count = last - first + 1;
+  const all = (from: number, length: number): string[] => Array.from({ length: Math.max(0, length) }, (_, i) => line(from + i));
+  if (count <= MAX_LINES) return { op_index: opIndex, from_line: first + 1, lines: all(first, count) };
   const half = MAX_LINES / 2;
-  return { op_index: opIndex, from_line: first + 1, lines: [...all.slice(0, half), ...all.slice(-half)], elided: all.length - MAX_LINES };
+  return { op_index: opIndex, from_line: first + 1, lines: [...all(first, half), ...all(last + 1 - half, half)], elided: count - MAX_LINES };
 }
 
-function site(lines: readonly string[], opIndex: number, first: number, last: number, total: number): Echo {
+function site(line: (index: number) => string, opIndex: number, first: number, last: number, total: number): Echo {
   const ends = first === last ? [first] : [first, last];
-  const echo: Echo = { op_index: opIndex, from_line: first + 1, lines: ends.map((i) => short(lines[i] ?? '')), total_replacements: total };
+  const echo: Echo = { op_index: opIndex, from_line: first + 1, lines: ends.map(line), total_replacements: total };
   return last - first > 1 ? { ...echo, elided: last - first - 1 } : echo;
 }
 

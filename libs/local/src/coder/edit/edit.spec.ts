@@ -2,14 +2,16 @@ import { chmod, mkdir, readFile, readdir, stat, symlink, writeFile } from 'node:
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { load } from '../../confine/index.js';
+import { Scope, load } from '../../confine/index.js';
 import { failure, longestBlock, startApp, type TestApp } from '../../confine/test/app.js';
 import { CoderModule } from '../coder.module.js';
+import { coderError } from '../errors.js';
 import type { ReadResult } from '../read-file.js';
 import type { CreateFileResult } from './create-file.js';
 import { applyLineOps, type LineOp } from './line-ops.js';
 import { makeReplace } from './replace.js';
 import type { UpdateFileResult } from './update-file.js';
+import { writeAtomic } from './write.js';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -80,14 +82,13 @@ describe('coder::create-file', () => {
     expect(await failure(create({ path: 'm', content: '', mode: '9999' }))).toMatch(/^C210: /);
   });
 
-  it('says a full disk in the answer and leaves the old content', async () => {
-    const full = await startApp(CoderModule);
-    try {
-      full.values.root = '/dev/full-does-not-exist';
-      expect(await failure(full.call('coder::create-file', { files: [{ path: 'a', content: 'a' }] }))).toMatch(/^C211: /);
-    } finally {
-      await full.close();
-    }
+  it('leaves nothing behind when a write fails, and says a full disk as such', async () => {
+    await mkdir(at('taken/child'), { recursive: true });
+    const { folder } = await (await Scope.open(app.values)).openParent('taken', false);
+    await expect(writeAtomic(folder, 'taken', Buffer.from('x'), { mode: 0o644, exclusive: false })).rejects.toThrow(/EISDIR|ENOTEMPTY/);
+    await folder.close();
+    expect(await leftovers()).toEqual([]);
+    expect(coderError(Object.assign(new Error('no space'), { code: 'ENOSPC' }), 'a.txt')).toMatchObject({ code: 'C213', detail: expect.stringContaining('no space left') as string });
   });
 });
 

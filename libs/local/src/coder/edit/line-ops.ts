@@ -27,21 +27,20 @@ interface Placed {
   from: number;
   /** Number of lines that it takes away. */
   taken: number;
-  lines: string[];
+  /** What it puts there, with line ends. */
+  lines: string;
 }
 
-/** The lines of a text without their ends; a newline at the end begins no further line. */
-export function splitLines(text: string): string[] {
-  const lines = text.split('\n');
-  if (lines.at(-1) === '') lines.pop();
-  return lines;
+/** Offsets at which the lines of a text begin. A newline at the end begins no further line; an empty text has none. */
+export function lineStarts(text: string): number[] {
+  const starts: number[] = [];
+  for (let at = 0; at < text.length; ) {
+    starts.push(at);
+    const end = text.indexOf('\n', at);
+    at = end < 0 ? text.length : end + 1;
+  }
+  return starts;
 }
-
-/** Lines that `content` stands for; one newline at its end is not a further line, and nothing is one empty line. */
-const contentLines = (content: string): string[] => {
-  const lines = splitLines(content);
-  return lines.length === 0 ? [''] : lines;
-};
 
 /**
  * Applies line ops to a text. All line numbers are those of the text as it is given, whatever the other ops do; ops that
@@ -49,34 +48,38 @@ const contentLines = (content: string): string[] => {
  */
 export function applyLineOps(text: string, ops: readonly { index: number; op: LineOp }[]): { text: string; regions: Region[] } {
   if (ops.length === 0) return { text, regions: [] };
-  const lines = splitLines(text);
-  const placed = ops.map(({ index, op }) => place(index, op, lines.length)).sort(byPlace);
+  const ended = text === '' || text.endsWith('\n');
+  const body = ended ? text : `${text}\n`;
+  const starts = lineStarts(body);
+  const placed = ops.map(({ index, op }) => place(index, op, starts.length)).sort(byPlace);
+  assertApart(placed);
+  const pieces: string[] = [];
+  const regions: Region[] = [];
+  let length = 0;
+  const push = (piece: string): void => {
+    pieces.push(piece);
+    length += piece.length;
+  };
+  let next = 0;
+  for (const { opIndex, from, taken, lines } of placed) {
+    push(body.slice(next, starts[from] ?? body.length));
+    const start = length;
+    push(lines);
+    regions.push({ opIndex, start, end: Math.max(start, length - 1) });
+    next = starts[from + taken] ?? body.length;
+  }
+  push(body.slice(next));
+  const joined = pieces.join('');
+  const result = ended ? joined : joined.slice(0, -1);
+  return { text: result, regions: regions.map((r) => ({ ...r, start: Math.min(r.start, result.length), end: Math.min(r.end, result.length) })) };
+}
+
+function assertApart(placed: readonly Placed[]): void {
   let free = 0;
   for (const one of placed) {
     if (one.from < free) throw new CoderError('C210', `ops ${describe(placed, one)} touch the same lines; merge them into one op`);
     free = Math.max(free, one.from + one.taken);
   }
-  const out: string[] = [];
-  const spans: { opIndex: number; first: number; count: number }[] = [];
-  let next = 0;
-  for (const one of placed) {
-    while (next < one.from) out.push(lines[next++] ?? '');
-    spans.push({ opIndex: one.opIndex, first: out.length, count: one.lines.length });
-    for (const line of one.lines) out.push(line);
-    next = one.from + one.taken;
-  }
-  while (next < lines.length) out.push(lines[next++] ?? '');
-  const newlineAtEnd = text === '' || text.endsWith('\n');
-  const offsets = offsetsOf(out);
-  const joined = out.length === 0 ? '' : out.join('\n') + (newlineAtEnd ? '\n' : '');
-  return {
-    text: joined,
-    regions: spans.map(({ opIndex, first, count }) => ({
-      opIndex,
-      start: Math.min(offsets[first] ?? 0, joined.length),
-      end: count === 0 ? Math.min(offsets[first] ?? 0, joined.length) : (offsets[first + count] ?? 0) - 1,
-    })),
-  };
 }
 
 /** Ascending; at the same line an insert comes before what happens to the line itself, and inserts keep their order. */
@@ -92,19 +95,14 @@ function place(opIndex: number, op: LineOp, count: number): Placed {
     if (op.at_line < 1 || op.at_line > count + 1) {
       throw new CoderError('C210', `op ${opIndex}: at_line is ${op.at_line}, but the file has ${count} lines; it must be 1 to ${count + 1}`);
     }
-    return { opIndex, from: op.at_line - 1, taken: 0, lines: contentLines(op.content) };
+    return { opIndex, from: op.at_line - 1, taken: 0, lines: withLineEnd(op.content) };
   }
   const { from_line, to_line } = op;
   if (from_line < 1 || to_line < from_line || to_line > count) {
     throw new CoderError('C210', `op ${opIndex}: lines ${from_line} to ${to_line} are not in the file, which has ${count} lines`);
   }
-  return { opIndex, from: from_line - 1, taken: to_line - from_line + 1, lines: op.op === 'remove' ? [] : contentLines(op.content) };
+  return { opIndex, from: from_line - 1, taken: to_line - from_line + 1, lines: op.op === 'remove' ? '' : withLineEnd(op.content) };
 }
 
-/** Where each line begins, and where one more would begin. */
-function offsetsOf(lines: readonly string[]): number[] {
-  const offsets = [0];
-  let at = 0;
-  for (const line of lines) offsets.push((at += line.length + 1));
-  return offsets;
-}
+/** One newline at the end of a content is not a further line; an empty content is one empty line. */
+const withLineEnd = (content: string): string => (content.endsWith('\n') ? content : `${content}\n`);

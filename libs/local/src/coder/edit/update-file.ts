@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ConfineValues, Scope } from '../../confine/index.js';
 import { CoderError, entryError, type EntryError } from '../errors.js';
 import type { KeyedLock } from '../lock.js';
 import { readWhole } from '../read-file.js';
 import { revisionOf } from '../text.js';
 import { echoesOf, type Echo } from './echo.js';
-import { applyLineOps, splitLines, type LineOp, type ReplaceOp, type UpdateOp } from './line-ops.js';
+import { applyLineOps, type LineOp, type ReplaceOp, type UpdateOp } from './line-ops.js';
 import { applyReplaceOps } from './replace.js';
 import { writeAtomic } from './write.js';
 
@@ -62,6 +63,7 @@ async function updateOne(scope: Scope, values: ConfineValues, path: string, spec
     }
     if (spec.expected_revision !== undefined && spec.expected_revision !== null) assertRevision(spec.path, spec.expected_revision, await revisionOf(before));
     const edited = await edit(before, spec, values.max_file_bytes, signal);
+    await nextTurn();
     const after = Buffer.from(edited.written, 'utf8');
     if (after.length > values.max_file_bytes) throw new CoderError('C213', `${spec.path} would have ${after.length} bytes, more than ${values.max_file_bytes}`);
     await assertUnchanged(scope, folder, name, file.stat);
@@ -107,12 +109,13 @@ async function edit(
     if (op.op === 'replace') replaceOps.push({ index, op });
     else lineOps.push({ index, op: 'content' in op ? { ...op, content: plain(op.content) } : op });
   });
+  await nextTurn();
   const lined = applyLineOps(plain(whole.slice(bom.length)), lineOps);
+  await nextTurn();
   const replaced = await applyReplaceOps({ ...lined, ops: replaceOps, maxLength: limit, maxSites: MAX_SITES }, signal);
   const totals = new Map(replaceOps.map(({ index }, i) => [index, replaced.totals[i] ?? 0]));
-  return {
-    written: bom + (crlf ? replaced.text.replaceAll('\r\n', '\n').replaceAll('\n', '\r\n') : replaced.text),
-    lineCount: splitLines(replaced.text).length,
-    echoes: echoesOf(replaced.text, replaced.regions, totals),
-  };
+  const { lineCount, ...echoes } = echoesOf(replaced.text, replaced.regions, totals);
+  await nextTurn();
+  const written = bom + (crlf ? replaced.text.replaceAll('\r\n', '\n').replaceAll('\n', '\r\n') : replaced.text);
+  return { written, lineCount, echoes };
 }

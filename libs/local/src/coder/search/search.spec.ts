@@ -156,6 +156,8 @@ describe('.gitignore', () => {
       const result = await searchDirect(scope, confineDefaults, { query: 'needle', respect_gitignore: true, use_default_excludes: false, exclude_globs: ['.git'], search_paths: false }, new AbortController().signal);
       expect(result.content_matches.map((m) => m.path).sort()).toEqual(tracked.sort());
       expect(tracked.length).toBeGreaterThan(8);
+      const below = await searchDirect(scope, confineDefaults, { query: 'needle', path: 'sub', respect_gitignore: true, search_paths: false }, new AbortController().signal);
+      expect(below.content_matches.map((m) => `sub/${m.path}`)).toEqual(tracked.filter((f) => f.startsWith('sub/')));
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

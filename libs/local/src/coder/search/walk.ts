@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { PathError, errnoOf, type OpenFolder, type Scope } from '../../confine/index.js';
 import { isDefaultExclude } from '../excludes.js';
 import { entriesOf, type EntryKind } from '../folder.js';
@@ -21,17 +21,18 @@ export interface WalkOptions {
   signal: AbortSignal;
 }
 
+/** A `.gitignore` file and how a path of the walk looks from its folder: `lead` is put before it, `cut` characters go. */
 interface IgnoreLevel {
-  /** Path of the file's folder relative to the start of the walk; `..` steps for folders above it are not needed. */
-  readonly prefix: string;
   readonly file: IgnoreFile;
+  readonly lead: string;
+  readonly cut: number;
 }
 
 const MAX_IGNORE_BYTES = 1_048_576;
 
 /** Walks everything below `start` by name, each folder before its content. Symbolic links are named and not followed. */
 export async function* walk(scope: Scope, start: OpenFolder, options: WalkOptions): AsyncGenerator<WalkEntry> {
-  yield* below(scope, start, '', [], options);
+  yield* below(scope, start, '', options.respectGitignore ? await ignoresAbove(scope, start) : [], options);
 }
 
 async function* below(
@@ -39,7 +40,7 @@ async function* below(
 ): AsyncGenerator<WalkEntry> {
   const { entries } = await entriesOf(folder, options.signal);
   const own = options.respectGitignore && entries.some((e) => e.name === '.gitignore' && e.kind === 'file') ? await readIgnore(scope, folder) : null;
-  const levels = own === null ? above : [...above, { prefix, file: own }];
+  const levels = own === null ? above : [...above, { file: own, lead: '', cut: prefix.length }];
   for (const { name, kind } of entries) {
     options.signal.throwIfAborted();
     const path = prefix + name;
@@ -57,10 +58,26 @@ async function* below(
   }
 }
 
+/** The `.gitignore` files of the folders between the root and the start of a walk, which count for it too. */
+async function ignoresAbove(scope: Scope, start: OpenFolder): Promise<IgnoreLevel[]> {
+  const parts = relative(scope.root, start.path).split(sep).filter((part) => part !== '');
+  const levels: IgnoreLevel[] = [];
+  for (let depth = 0; depth < parts.length; depth++) {
+    const folder = await scope.openFolder(join(scope.root, ...parts.slice(0, depth)));
+    try {
+      const file = await readIgnore(scope, folder);
+      if (file !== null) levels.push({ file, lead: `${parts.slice(depth).join('/')}/`, cut: 0 });
+    } finally {
+      await folder.close();
+    }
+  }
+  return levels;
+}
+
 function isIgnored(levels: readonly IgnoreLevel[], path: string, isFolder: boolean): boolean {
   for (let i = levels.length - 1; i >= 0; i--) {
     const level = levels[i];
-    const decided = level?.file.decide(path.slice(level.prefix.length), isFolder) ?? null;
+    const decided = level?.file.decide(level.lead + path.slice(level.cut), isFolder) ?? null;
     if (decided !== null) return decided;
   }
   return false;
