@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { HookInput, HookOutput } from '#libs/contracts';
-import { TurnRig } from '../support/bench-runtime.js';
+import { TurnRig } from '../support/turn-rig.js';
 import { ScriptedModel, agentCall, text } from '../support/scripted-model.js';
 
 let rig: TurnRig;
