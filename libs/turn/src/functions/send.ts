@@ -3,7 +3,7 @@ import { HARNESS_CODES, HarnessError, entryIds, newEntryId, newSessionId, newTur
 import type { LoopPorts } from '../loop/ports.js';
 import type { RememberedSend, Write } from '../ports/journal.js';
 import type { HarnessSettings } from '../ports/settings.js';
-import { isLive, type TurnOptions, type TurnRecord } from '../record/record.js';
+import { isLive, type ParkedMessage, type TurnOptions, type TurnRecord } from '../record/record.js';
 import { acceptMessage, acceptMetadata, acceptSessionId, freezeOptions, invalidRequest } from './accept.js';
 import { seedWrites, takeParked } from './seed.js';
 
@@ -47,7 +47,8 @@ async function attempt(ports: LoopPorts, asked: Accepted): Promise<SendResponse 
   const turnId = isLive(live) ? live.turn_id : newTurnId();
   const remember: Write[] = asked.key === null ? [] : [rememberKey(asked, turnId, now + settings.current().idem_ttl_secs * 1000)];
   if (isLive(live)) {
-    const result = await journal.commit([...mergeWrites(live, asked, now), ...remember], 'merge');
+    const left = live.status === 'running' ? [] : await journal.parked(session_id);
+    const result = await journal.commit([...mergeWrites(live, asked, left, now), ...remember], 'merge');
     return result === 'committed' ? { accepted: true, session_id, turn_id: turnId, merged: true } : null;
   }
   const { options, entry_id, message, title, metadata } = asked;
@@ -59,13 +60,14 @@ async function attempt(ports: LoopPorts, asked: Accepted): Promise<SendResponse 
   return { accepted: true, session_id, turn_id: turnId };
 }
 
-/** A running turn takes a message up at its next step; a parked one has it in its transcript at once. */
-function mergeWrites(live: TurnRecord, asked: Accepted, now: number): Write[] {
+/** A running turn takes a message up at its next step; a parked one has it in its transcript at once, after those that came before (`left`). */
+function mergeWrites(live: TurnRecord, asked: Accepted, left: readonly ParkedMessage[], now: number): Write[] {
   const { session_id, entry_id, message, options } = asked;
   if (live.status === 'running') return [{ kind: 'park-message', session_id, turn_id: live.turn_id, parked: { entry_id, message, options, timestamp: now } }];
   return [
     { kind: 'check-record', session_id, version: live.version },
-    { kind: 'append-entry', session_id, entry: { entry_id, timestamp: now, message } },
+    ...[...left, { entry_id, message, timestamp: now }].map((m): Write => ({ kind: 'append-entry', session_id, entry: { entry_id: m.entry_id, message: m.message, timestamp: m.timestamp } })),
+    ...takeParked(session_id, left),
   ];
 }
 

@@ -42,17 +42,17 @@ export class TurnExecutor {
       if (isTerminal(run.latest.status)) await takeLeftover(this.ports, session_id);
       return answer;
     } catch (error) {
-      return await this.recordFailure(payload, error);
+      return await this.recordFailure(payload, record.claims, error);
     } finally {
       this.active.delete(session_id);
     }
   }
 
-  /** Stores that a step failed: queued again after a pause while tries are left, else the turn fails. */
-  private async recordFailure(payload: TurnStepPayload, error: unknown): Promise<TurnStepResult> {
+  /** Stores that a step failed: queued again after a pause while tries are left, else the turn fails. A step that was taken over is left to its new owner. */
+  private async recordFailure(payload: TurnStepPayload, claims: number, error: unknown): Promise<TurnStepResult> {
     const { journal, settings, clock, feed } = this.ports;
     const record = await journal.load(payload.session_id);
-    const current = record !== null && record.turn_id === payload.turn_id && record.step === payload.step && record.status === 'running';
+    const current = record !== null && record.turn_id === payload.turn_id && record.step === payload.step && record.status === 'running' && record.claims === claims;
     if (!current) return { session_id: payload.session_id, status: record?.status ?? 'failed', skipped: true };
     const decision = decide(record, { type: 'step-failed', now: clock.now(), failure: failureOf(error), limits: limitsOf(settings.current()) });
     if ((await journal.commit(decision.writes, 'step-failed')) === 'conflict') throw error;

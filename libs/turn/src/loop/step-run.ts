@@ -30,6 +30,8 @@ export class StepRun {
   private record: TurnRecord;
   private plan: readonly PlannedCall[] = [];
   private waiting = false;
+  /** The last entry that the generation of this step has seen; null when there was none. */
+  private watermark: string | null | undefined;
 
   constructor(
     private readonly ports: LoopPorts,
@@ -122,24 +124,30 @@ export class StepRun {
 
   /** The record changed under the step: what to tell the machine now, or null when the step belongs to somebody else. */
   private async afterConflict(input: TurnInput): Promise<TurnInput | null> {
-    const { journal, clock } = this.ports;
     const { session_id, turn_id, step } = this.payload;
-    const fresh = await journal.load(session_id);
+    const fresh = await this.ports.journal.load(session_id);
     const mine = fresh !== null && fresh.turn_id === turn_id && fresh.step === step && fresh.status === 'running' && fresh.claims === this.record.claims;
     if (!mine) return null;
     this.record = fresh;
-    this.waiting = (await journal.parked(session_id)).length > 0;
-    if (fresh.abort_requested) return stoppedBy(input, clock.now());
     if (input.type === 'begin') return await this.begin();
+    this.waiting = await this.isWaiting();
     return 'waiting' in input ? { ...input, waiting: this.waiting } : input;
   }
 
+  /** True when a message waits that no generation of this step has seen: parked, or put into the transcript by somebody else. */
+  private async isWaiting(): Promise<boolean> {
+    const { journal, transcript } = this.ports;
+    const { session_id } = this.record;
+    if ((await journal.parked(session_id)).length > 0) return true;
+    return this.watermark !== undefined && userAfter(await transcript.window(session_id), this.watermark);
+  }
+
   private async generate(): Promise<TurnInput> {
-    const { bus, journal, transcript, settings, clock } = this.ports;
+    const { bus, transcript, settings, clock } = this.ports;
     const { session_id, turn_id, step, options } = this.record;
     const entryId = entryIds.assistant(turn_id, step);
     const window = await transcript.window(session_id);
-    const watermark = window.at(-1)?.id ?? null;
+    this.watermark = window.at(-1)?.id ?? null;
     const { messages, callIds } = wireMessages(window, entryId);
     const last = messages.at(-1);
     if (last === undefined || last.role === 'assistant') return { type: 'nothing-to-reply', now: clock.now(), waiting: this.waiting };
@@ -163,7 +171,7 @@ export class StepRun {
         this.plan = this.planOf(message);
         this.feed.message(step, message);
         const noted = await this.hooks.postGenerate(this.record, message);
-        this.waiting = userAfter(await transcript.window(session_id), watermark) || (await journal.parked(session_id)).length > 0;
+        this.waiting = await this.isWaiting();
         const annotations = { ...request.annotations, ...noted };
         return { type: 'generated', message, deliverable: deliverableOf(options.output, textOf(message.content)), ...withNotes(annotations), ...this.around() };
       }
@@ -196,7 +204,7 @@ export class StepRun {
   }
 
   private async invoke(call: PlannedCall): Promise<TurnInput> {
-    const { bus, journal, settings, clock } = this.ports;
+    const { bus, settings, clock } = this.ports;
     const { dispatch_timeout_ms, max_result_bytes } = settings.current();
     failpoint('dispatch:before');
     const startedAt = clock.now();
@@ -207,7 +215,7 @@ export class StepRun {
     const { result, annotations } = await this.hooks.postTrigger(this.record, call, outcome.result);
     this.feed.callFinished(this.record.step, call, result, clock.now() - startedAt);
     if (this.signal.aborted) return await this.stopped(null, { call_id: call.id, result });
-    this.waiting = (await journal.parked(this.record.session_id)).length > 0;
+    this.waiting = await this.isWaiting();
     return { type: 'call-returned', call_id: call.id, result, ...withNotes(annotations), ...this.around() };
   }
 
@@ -215,15 +223,9 @@ export class StepRun {
   private async stopped(partial: AssistantMessage | null, returned: { call_id: string; result: CallResult } | null): Promise<TurnInput> {
     const fresh = await this.ports.journal.load(this.record.session_id);
     if (fresh !== null && fresh.turn_id === this.record.turn_id && fresh.claims === this.record.claims) this.record = fresh;
-    return { type: 'stopped', now: this.ports.clock.now(), partial, returned };
+    const current = this.record.step === this.payload.step; // else a partial belongs to a step that another executor has finished
+    return { type: 'stopped', now: this.ports.clock.now(), partial: current ? partial : null, returned };
   }
-}
-
-/** What an input amounts to when a stop came first: finished text and results are kept, the rest is not begun. */
-function stoppedBy(input: TurnInput, now: number): TurnInput {
-  const partial = input.type === 'generated' ? input.message : input.type === 'generation-failed' ? input.partial : null;
-  const returned = input.type === 'call-returned' ? { call_id: input.call_id, result: input.result } : null;
-  return input.type === 'stopped' ? input : { type: 'stopped', now, partial, returned };
 }
 
 /** The failpoint name of a commit: what it makes durable. */

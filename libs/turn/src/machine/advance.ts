@@ -67,6 +67,11 @@ function go(before: TurnRecord, current: TurnRecord, writes: Write[], next: Next
 /** No call is left to begin. */
 function settle(before: TurnRecord, current: TurnRecord, input: Advance): Decision {
   const writes = [...input.writes];
+  if (current.calls.some((call) => call.state === 'triggered')) {
+    // Another executor of this step runs that call, and goes on after it; if it is gone, the step is taken up again.
+    const after: TurnRecord = { ...current, version: before.version + 1 };
+    return { record: after, writes: [...writes, save(before, after)], next: { do: 'rest', outcome: 'skipped' } };
+  }
   if (current.calls.some((call) => call.state === 'pending')) {
     const after: TurnRecord = { ...current, status: 'awaiting_functions', version: before.version + 1 };
     return {

@@ -1,5 +1,7 @@
+import { seedWrites, takeParked } from '../../functions/seed.js';
+import type { Write } from '../../ports/journal.js';
+import { isLive } from '../../record/record.js';
 import type { TurnInput } from '../decision.js';
-import { isLive, type TurnOptions, type TurnRecord } from '../../record/record.js';
 import { commit, type Actor } from './shell.js';
 import type { World } from './world.js';
 
@@ -14,22 +16,22 @@ export function* send(world: World, sessionId: string, n: number): Actor {
     const message = { role: 'user' as const, content: [{ type: 'text' as const, text: entry_id }], timestamp: now };
     if (isLive(live)) {
       const { options } = world.history;
-      yield 'commit park';
-      if (world.commit([{ kind: 'park-message', session_id: sessionId, turn_id: live.turn_id, parked: { entry_id, message, options, timestamp: now } }], 'park') === 'conflict') continue;
+      yield 'commit merge';
+      const left = store.parked;
+      const merge: Write[] =
+        live.status === 'running'
+          ? [{ kind: 'park-message', session_id: sessionId, turn_id: live.turn_id, parked: { entry_id, message, options, timestamp: now } }]
+          : [
+              { kind: 'check-record', session_id: sessionId, version: live.version },
+              ...[...left, { entry_id, message, timestamp: now }].map((m): Write => ({ kind: 'append-entry', session_id: sessionId, entry: { entry_id: m.entry_id, message: m.message, timestamp: m.timestamp } })),
+              ...takeParked(sessionId, left),
+            ];
+      if (world.commit(merge, 'merge') === 'conflict') continue;
     } else {
-      const record = seed(sessionId, `t_${now}`, world.history.options, live, now);
-      const { turn_id } = record;
+      const left = store.parked;
+      const seed = { session_id: sessionId, turn_id: `t_${now}`, options: world.history.options, before: live, depth: 0, parent: null, messages: [...left, { entry_id, message, timestamp: now }], now };
       yield 'commit seed';
-      const seeded = world.commit(
-        [
-          { kind: 'append-entry', session_id: sessionId, entry: { entry_id, timestamp: now, message } },
-          { kind: 'save-record', record, expectedVersion: live?.version ?? null },
-          { kind: 'set-status', session_id: sessionId, status: 'working', timestamp: now },
-          { kind: 'enqueue-step', payload: { session_id: sessionId, turn_id, step: 0 } },
-          { kind: 'emit', event: { type: 'harness::turn-started', payload: { session_id: sessionId, turn_id, timestamp: now, depth: 0 } } },
-        ],
-        'seed',
-      );
+      const seeded = world.commit([...seedWrites(seed), ...takeParked(sessionId, left)], 'seed');
       if (seeded === 'conflict') continue;
     }
     world.accepted.push(entry_id);
@@ -46,11 +48,11 @@ export function* stop(world: World, n: number): Actor {
     const record = world.store.record;
     yield 'load';
     if (!isLive(record)) return;
-    const asks = !record.abort_requested && world.stepsRun > 0 && n % 3 !== 0;
+    const asks = record.status === 'running' && !record.abort_requested && world.stepsRun > 0 && n % 3 !== 0;
     if (record.abort_requested && n % 2 === 0) return world.abortAll();
     const input: TurnInput = asks
       ? { type: 'stop-requested' }
-      : { type: 'stopped', now: world.now(), partial: null, returned: null, parked: world.store.parked };
+      : { type: 'stopped', now: world.now(), partial: null, returned: null };
     yield 'decide';
     const { writes } = world.decide(record, input);
     if (!(yield* commit(world, writes, asks ? 'stop-requested' : 'turn-cancelled'))) continue;
@@ -59,10 +61,46 @@ export function* stop(world: World, n: number): Actor {
   }
 }
 
-function seed(sessionId: string, turnId: string, options: TurnOptions, before: TurnRecord | null, now: number): TurnRecord {
-  return {
-    format: 1, session_id: sessionId, turn_id: turnId, version: (before?.version ?? 0) + 1, claims: 0, status: 'running', step: 0, phase: 'generate', turn_count: 0, calls: [],
-    call_count: 0, options, depth: 0, parent: null, children: [], watermark: null, abort_requested: false, failures: 0, nudges: 0, result: null, result_error: null,
-    reason: null, totals: { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0, cost_usd: null }, started_at: now, ended_at: null,
-  };
+/** Messages that an ended turn left parked: a new turn answers them, or after a stop they only join the transcript. */
+export function* takeLeftover(world: World, sessionId: string): Actor {
+  const { store } = world;
+  for (;;) {
+    const [record, parked] = [store.record, store.parked];
+    yield 'load';
+    const first = parked[0];
+    if (first === undefined || record === null || isLive(record)) return;
+    const take = takeParked(sessionId, parked);
+    const now = world.now();
+    const seed = { session_id: sessionId, turn_id: `t_${now}`, options: first.options, before: record, depth: 0, parent: null, messages: parked, now };
+    const entries = parked.map(({ entry_id, message, timestamp }): Write => ({ kind: 'append-entry', session_id: sessionId, entry: { entry_id, message, timestamp } }));
+    const check: Write = { kind: 'check-record', session_id: sessionId, version: record.version };
+    const writes = record.status === 'cancelled' ? [check, ...entries, ...take] : [...seedWrites(seed), ...take];
+    if (yield* commit(world, writes, 'leftover')) return;
+  }
+}
+
+/** Settles one pending call: with a result, or by letting a held one go on. */
+export function* resolve(world: World, n: number): Actor {
+  const chosen = world.store.record?.calls.filter((call) => call.state === 'pending') ?? [];
+  const call = chosen[n % Math.max(1, chosen.length)];
+  if (call === undefined) return;
+  for (;;) {
+    const record = world.store.record;
+    yield 'load';
+    if (record === null) return;
+    const answer = n % 2 === 0 ? { kind: 'execute' as const } : { kind: 'deliver' as const, result: { content: [], details: null, is_error: false } };
+    const { writes } = world.decide(record, { type: 'resolved', now: world.now(), call_id: call.id, answer });
+    if (writes.length === 0 || (yield* commit(world, writes, `resolve ${call.id}`))) return;
+  }
+}
+
+/** Times out what is due. */
+export function* expire(world: World): Actor {
+  for (;;) {
+    const record = world.store.record;
+    yield 'load';
+    if (record === null) return;
+    const { writes } = world.decide(record, { type: 'expired', now: world.now() });
+    if (writes.length === 0 || (yield* commit(world, writes, 'expire'))) return;
+  }
 }

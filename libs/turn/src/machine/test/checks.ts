@@ -6,8 +6,9 @@ import type { Committed } from './store.js';
 
 type Violate = (invariant: string, what: string) => void;
 
-/** What a commit must and must not do, whatever the history before it (I1, I6, I11, I12). */
-export function checkCommit({ before, after, writes }: Committed, violate: Violate): void {
+/** What a commit must and must not do, whatever the history before it (I1, I6, I9, I11, I12). */
+export function checkCommit({ before, after, writes, repeated }: Committed, violate: Violate): void {
+  for (const id of repeated) violate('I9', `${id} was written twice`);
   const saved = writes.find((write) => write.kind === 'save-record');
   const completed = writes.filter((write) => write.kind === 'emit' && write.event.type === 'harness::turn-completed');
   const queued = writes.filter((write) => write.kind === 'enqueue-step');
@@ -28,7 +29,7 @@ export function checkCommit({ before, after, writes }: Committed, violate: Viola
   if (wanted === 'none' && queued.length !== 0) violate('I11', `a step was queued for a turn that is ${record.status}`);
   if (queued.some((write) => write.payload.step !== record.step || write.payload.turn_id !== record.turn_id)) violate('I11', 'another step was queued than saved');
   if (sameTurn && before.abort_requested) {
-    const newly = record.calls.filter((call) => call.state === 'triggered' && before.calls.find((c) => c.id === call.id)?.state !== 'triggered');
+    const newly = record.calls.filter((call) => (call.state === 'triggered' || call.child !== undefined) && before.calls.find((c) => c.id === call.id)?.state === 'ready');
     for (const call of newly) violate('I12', `${call.function_id} was begun after the stop`);
     if (grew > 0) violate('I12', `step ${record.step} was queued after the stop`);
   }
@@ -63,7 +64,7 @@ export function checkAssistants(entries: readonly Entry[], generated: ReadonlySe
 
 /** What was accepted is in the transcript exactly once, in the order of acceptance (I2). */
 export function checkMessages(entries: readonly Entry[], accepted: readonly string[], violate: Violate): void {
-  const users = entries.filter((entry) => entry.kind === 'message' && entry.message.role === 'user').map((entry) => entry.id);
+  const users = entries.filter((entry) => entry.kind === 'message' && entry.message.role === 'user' && entry.origin?.['nudge'] === undefined).map((entry) => entry.id);
   if (JSON.stringify(users) !== JSON.stringify(accepted)) violate('I2', `accepted ${accepted.join()}, stored ${users.join()}`);
 }
 
@@ -75,4 +76,12 @@ export function checkInvocation(record: TurnRecord, stored: TurnRecord | null, c
   const checkpoint = record.calls.find((c) => c.id === call.id);
   if (checkpoint?.state !== 'triggered' || checkpoint.function_id !== call.function_id) violate('I4', `call ${call.id} was invoked without its checkpoint`);
   if (stored === null || stored.version < record.version) violate('I4', `call ${call.id} was invoked before its checkpoint was stored`);
+}
+
+/** A turn that completes by itself has no message that the model did not see. */
+export function checkSeen(record: TurnRecord | null, entries: readonly Entry[], seen: ReadonlySet<string>, violate: Violate): void {
+  if (record?.status !== 'completed' || record.reason === 'max_turns') return;
+  for (const entry of entries) {
+    if (entry.kind === 'message' && entry.message.role === 'user' && !seen.has(entry.id)) violate('seen', `the turn completed over ${entry.id}`);
+  }
 }

@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import type { AssistantMessage, ContentBlock, JsonValue, StopReason, StreamFrame } from '#libs/contracts';
 import { MessageAccumulator } from '../../model/accumulator.js';
 import type { TurnOptions } from '../../record/record.js';
-import { AGENT_TRIGGER } from '../calls.js';
+import { AGENT_TRIGGER, SPAWN, SUBMIT_RESULT } from '../calls.js';
 import type { TurnFailure } from '../decision.js';
 import type { Happening, History, Reply } from './world.js';
 
 /** Ids as providers give them: repeated, empty, too long, or such that they look like another entry of the turn. */
 const callId = fc.constantFrom('a', 'b', 'c', 'd', '', ' ', 'a b', '0_assistant', '1_assistant', 'error', 'stopped', 'max_turns', 'nudge_1', 'x'.repeat(65), 'e\u0301::/..', 'fc_t_1_0_0');
-const functionId = fc.constantFrom('t::one', 't::two', 't::three', 'denied::x', 'harness::send', 'session::append', 'nope::x', '');
+const functionId = fc.constantFrom('t::one', 't::two', 't::hooked', 't::hooked', 't::hooked', SPAWN, SUBMIT_RESULT, 'denied::x', 'harness::send', 'session::append', 'nope::x', '');
 const callArguments = fc.constantFrom<JsonValue>({}, { a: 1 }, '{"a":1}', '', null, '{"a":', [1], 7);
 
 const call: fc.Arbitrary<ContentBlock> = fc
@@ -26,9 +26,9 @@ const content = fc.oneof(
   { weight: 1, arbitrary: fc.constant<ContentBlock[]>([]) },
 );
 
-const failure: fc.Arbitrary<TurnFailure | null> = fc.option(
-  fc.boolean().map((retryable) => ({ code: 'llm.x', message: 'it broke', retryable })),
-  { freq: 4 },
+const failure: fc.Arbitrary<TurnFailure | null> = fc.oneof(
+  { weight: 6, arbitrary: fc.constant(null) },
+  { weight: 1, arbitrary: fc.boolean().map((retryable) => ({ code: 'llm.x', message: 'it broke', retryable })) },
 );
 
 const reply: fc.Arbitrary<Reply> = fc
@@ -57,24 +57,29 @@ function sketchesOf(message: AssistantMessage, count: number): AssistantMessage[
   return sketches;
 }
 
+/** Wants `{a: number}`; what else the model says is nudged or given up. */
+const OUTPUT: TurnOptions['output'] = { type: 'json', schema: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] } };
+
 const options: fc.Arbitrary<TurnOptions> = fc
   .record({
     max_turns: fc.oneof({ weight: 4, arbitrary: fc.integer({ min: 2, max: 6 }) }, { weight: 1, arbitrary: fc.integer({ min: 0, max: 1 }) }),
     functions: fc.constantFrom<TurnOptions['functions']>(
-      { allow: ['t::*'], deny: [], expose: 'agent_trigger' },
+      { allow: ['t::*', SPAWN], deny: [], expose: 'agent_trigger' },
       { allow: ['*'], deny: ['denied::*'], expose: 'native' },
       { allow: ['*'], deny: [], expose: 'agent_trigger' },
       null,
     ),
+    output: fc.constantFrom<TurnOptions['output']>({ type: 'text' }, { type: 'text' }, OUTPUT),
   })
-  .map(({ max_turns, functions }) => ({
-    model: 'm', provider: null, functions, max_turns, output: { type: 'text' as const }, mode: null, system_prompt: null,
+  .map(({ max_turns, functions, output }) => ({
+    model: 'm', provider: null, functions, max_turns, output, mode: null, system_prompt: null,
     system_prompt_strategy: 'enrich' as const, thinking_level: null, metadata: null, max_children: 8,
   }));
 
 /** Mostly things go on; now and then something else happens. */
 const KINDS: readonly [number, Happening['kind']][] = [
-  [60, 'go'], [66, 'deliver'], [68, 'deliver-old'], [72, 'crash'], [74, 'stall'], [90, 'send'], [93, 'stop'], [95, 'fail-before'], [97, 'fail-after'],
+  [69, 'go'], [71, 'deliver'], [72, 'deliver-old'], [75, 'crash'], [77, 'stall'], [82, 'send'], [84, 'stop'], [87, 'fail-before'], [90, 'fail-after'],
+  [96, 'resolve'], [98, 'expire'], [100, 'leftover'],
 ];
 
 const happening: fc.Arbitrary<Happening> = fc

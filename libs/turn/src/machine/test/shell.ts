@@ -1,5 +1,7 @@
-import { entryIds, textOf, type AssistantMessage, type TurnStepPayload } from '#libs/contracts';
+import { entryIds, textOf, type AssistantMessage, type JsonValue, type TurnStepPayload } from '#libs/contracts';
 import { userAfter, wireMessages } from '../../model/wire-order.js';
+import { valueFault } from '../../output/contract.js';
+import { deliverableOf } from '../../output/deliverable.js';
 import { compilePolicy, type DispatchPolicy } from '../../policy/policy.js';
 import type { Write } from '../../ports/journal.js';
 import type { TurnRecord } from '../../record/record.js';
@@ -16,14 +18,14 @@ type Part<T> = Generator<string, T, Command>;
 /** The store failed, or did so only as far as the caller can tell. */
 export class StoreFailure extends Error {}
 
-const LIMITS = { step_max_retries: 2, step_backoff_ms: 1, max_transient_resumes: 1 };
+const limits = { step_max_retries: 1, step_backoff_ms: 1, max_transient_resumes: 1, max_validation_retries: 1 };
 
 /** Commits with a pause before (a crash there loses the writes) and after (a crash there loses the answer). */
-export function* commit(world: World, writes: readonly Write[], point: string): Part<boolean> {
+export function* commit(world: World, writes: readonly Write[], point: string, seen?: ReadonlySet<string>): Part<boolean> {
   if (writes.length === 0) return true;
   const command = yield `commit ${point}`;
   if (command === 'fail-before') throw new StoreFailure();
-  const result = world.commit(writes, point);
+  const result = world.commit(writes, point, seen);
   if (command === 'fail-after') throw new StoreFailure();
   yield `${result} ${point}`;
   return result === 'committed';
@@ -38,6 +40,8 @@ export class StepRunner {
   private plan: readonly PlannedCall[] = [];
   private waiting = false;
   private watermark: string | null | undefined;
+  /** The entries that the model has seen in this step. */
+  private seen: ReadonlySet<string> | undefined;
 
   constructor(
     private readonly world: World,
@@ -62,7 +66,7 @@ export class StepRunner {
     let input: TurnInput = yield* this.begin();
     for (let redecided = 0; redecided < 50; ) {
       const decision = this.world.decide(this.record, input);
-      if (!(yield* commit(this.world, decision.writes, input.type))) {
+      if (!(yield* commit(this.world, decision.writes, input.type, this.seen))) {
         const again = yield* this.afterConflict(input);
         if (again === null) return;
         input = again;
@@ -79,6 +83,12 @@ export class StepRunner {
         case 'invoke':
           input = yield* this.invoke(decision.next.call);
           break;
+        case 'screen':
+          input = yield* this.screen(decision.next.call);
+          break;
+        case 'spawn':
+          input = yield* this.spawn(decision.next.call);
+          break;
       }
     }
     this.world.violate('live', 'a step began again too often');
@@ -91,11 +101,16 @@ export class StepRunner {
     const { failures, claims, calls, phase } = this.record;
     const stored = failures + claims + calls.length > 0 ? this.world.store.entry(entryIds.assistant(turn_id, step)) : null;
     if (stored?.kind === 'message' && stored.message.role === 'assistant' && phase === 'calls') this.plan = this.planOf(stored.message);
-    return { type: 'begin', now: this.world.now(), turn_id, step, parked, plan: this.plan, sketched: stored !== null };
+    return { type: 'begin', now: this.world.now(), turn_id, step, parked, plan: this.plan, sketched: stored !== null, limits };
   }
 
   private planOf(message: AssistantMessage): PlannedCall[] {
-    return planCalls(message, (id) => this.policy.refusal(id));
+    const { output } = this.record.options;
+    return planCalls(message, {
+      refusalOf: (id) => this.policy.refusal(id),
+      isHooked: (id) => id.endsWith('::hooked'),
+      ...(output.type === 'json' ? { submissionFault: (value: JsonValue) => valueFault(output, value) } : {}),
+    });
   }
 
   private *afterConflict(input: TurnInput): Part<TurnInput | null> {
@@ -106,9 +121,8 @@ export class StepRunner {
     if (!mine) return null;
     this.record = fresh;
     if (input.type === 'begin') return yield* this.begin();
-    const parked = this.world.store.parked;
     this.waiting = this.isWaiting();
-    return { ...input, ...('waiting' in input ? { waiting: this.waiting } : {}), parked };
+    return { ...input, ...('waiting' in input ? { waiting: this.waiting } : {}) };
   }
 
   private isWaiting(): boolean {
@@ -123,6 +137,7 @@ export class StepRunner {
     yield 'read window';
     const { messages, callIds } = wireMessages(window, entryId);
     this.watermark = window.at(-1)?.id ?? null;
+    this.seen = new Set(window.map((entry) => entry.id));
     const last = messages.at(-1);
     if (last === undefined || last.role === 'assistant') return { type: 'nothing-to-reply', now: this.world.now(), waiting: this.waiting };
     if (this.aborted) return yield* this.stopped(null, null);
@@ -137,12 +152,12 @@ export class StepRunner {
     yield 'stream ends';
     if (this.aborted) return yield* this.stopped(reply.sketches.at(-1) ?? null, null);
     const now = this.world.now();
-    if (reply.failure !== null) return { type: 'generation-failed', now, partial: reply.partial, failure: reply.failure, limits: LIMITS, parked: this.world.store.parked };
+    if (reply.failure !== null) return { type: 'generation-failed', now, partial: reply.partial, failure: reply.failure, limits };
     const message = addressCalls(reply.message, turn_id, step, (id) => callIds.has(id));
     this.plan = this.planOf(message);
     this.waiting = this.isWaiting();
-    const deliverable = { result: textOf(message.content), result_error: null };
-    return { type: 'generated', now, message, plan: this.plan, waiting: this.waiting, deliverable, parked: this.world.store.parked };
+    const deliverable = deliverableOf(this.record.options.output, textOf(message.content));
+    return { type: 'generated', now, message, plan: this.plan, waiting: this.waiting, deliverable, limits };
   }
 
   private *invoke(call: PlannedCall): Part<TurnInput> {
@@ -152,9 +167,26 @@ export class StepRunner {
     yield `after ${call.function_id}`;
     const returned = { call_id: call.id, result };
     if (this.aborted) return yield* this.stopped(null, this.world.now() % 2 === 0 ? returned : null);
-    const parked = this.world.store.parked;
-    this.waiting = parked.length > 0;
-    return { type: 'call-returned', now: this.world.now(), ...returned, plan: this.plan, waiting: this.waiting, parked };
+    this.waiting = this.isWaiting();
+    return { type: 'call-returned', now: this.world.now(), ...returned, plan: this.plan, waiting: this.waiting, limits };
+  }
+
+  private *screen(call: PlannedCall): Part<TurnInput> {
+    yield `hooks of ${call.function_id}`;
+    if (this.aborted) return yield* this.stopped(null, null);
+    const verdict = this.world.screened(call);
+    yield 'hooks answered';
+    this.waiting = this.isWaiting();
+    return { type: 'call-screened', now: this.world.now(), call_id: call.id, verdict, plan: this.plan, waiting: this.waiting, limits };
+  }
+
+  private *spawn(call: PlannedCall): Part<TurnInput> {
+    yield 'prepare child';
+    if (this.aborted) return yield* this.stopped(null, null);
+    const now = this.world.now();
+    const child = { session_id: `s_${call.id}`, turn_id: `t_${call.id}` };
+    this.waiting = this.isWaiting();
+    return { type: 'call-spawned', now, call_id: call.id, child, writes: [], expires_at: now + 50, plan: this.plan, waiting: this.waiting, limits };
   }
 
   private *stopped(partial: AssistantMessage | null, returned: Extract<TurnInput, { type: 'stopped' }>['returned']): Part<TurnInput> {
@@ -162,7 +194,7 @@ export class StepRunner {
     yield 'load to stop';
     const mine = fresh !== null && fresh.turn_id === this.record.turn_id && fresh.claims === this.record.claims;
     if (mine) this.record = fresh;
-    return { type: 'stopped', now: this.world.now(), partial, returned, parked: this.world.store.parked };
+    return { type: 'stopped', now: this.world.now(), partial: this.record.step === this.payload.step ? partial : null, returned };
   }
 
   private *recordFailure(claims: number): Part<void> {
@@ -172,7 +204,7 @@ export class StepRunner {
     const current = record !== null && record.turn_id === turn_id && record.step === step && record.status === 'running' && record.claims === claims;
     if (!current) return;
     const failure: TurnFailure = { code: 'harness/storage', message: 'the store failed', retryable: true };
-    const decision = this.world.decide(record, { type: 'step-failed', now: this.world.now(), failure, limits: LIMITS, parked: this.world.store.parked });
+    const decision = this.world.decide(record, { type: 'step-failed', now: this.world.now(), failure, limits });
     try {
       yield* commit(this.world, decision.writes, 'step-failed');
     } catch (error) {

@@ -7,6 +7,8 @@ export interface Committed {
   before: TurnRecord | null;
   after: TurnRecord | null;
   writes: readonly Write[];
+  /** Entries of the loop's own that it appended although they were there: they were left alone. */
+  repeated: readonly string[];
 }
 
 /** The store of one session in memory, with exactly what `Journal` promises: guards first, then all writes or none. */
@@ -22,10 +24,11 @@ export class MemoryStore {
   constructor(private readonly committed: (commit: Committed) => void) {}
 
   commit(writes: readonly Write[]): CommitResult {
-    if (!writes.every((write) => this.holds(write, writes))) return 'conflict';
+    if (!writes.every((write) => this.holds(write))) return 'conflict';
     const before = this.record;
+    const repeated = writes.flatMap((write) => (write.kind === 'append-entry' && !isUser(write.entry) && this.entry(write.entry.entry_id) !== null ? [write.entry.entry_id] : []));
     for (const write of writes) this.apply(write);
-    this.committed({ before, after: this.record, writes });
+    this.committed({ before, after: this.record, writes, repeated });
     return 'committed';
   }
 
@@ -39,13 +42,11 @@ export class MemoryStore {
     return this.entries.find((entry) => entry.id === id) ?? null;
   }
 
-  private holds(write: Write, all: readonly Write[]): boolean {
+  private holds(write: Write): boolean {
     switch (write.kind) {
       case 'save-record': {
         if ((this.record?.version ?? null) !== write.expectedVersion) return false;
-        if (write.requireNoneParked !== true) return true;
-        const taken = all.flatMap((other) => (other.kind === 'take-messages' ? other.entry_ids : []));
-        return this.parked.every((message) => taken.includes(message.entry_id));
+        return write.requireNoneParked !== true || this.parked.length === 0;
       }
       case 'check-record':
         return this.record?.version === write.version;
@@ -72,7 +73,7 @@ export class MemoryStore {
         this.status = write.status;
         return;
       case 'park-message':
-        this.parked.push(write.parked);
+        this.parked = [...this.parked, write.parked];
         return;
       case 'take-messages':
         this.parked = this.parked.filter((message) => !write.entry_ids.includes(message.entry_id));
@@ -105,3 +106,5 @@ function entryOf(entry: NewEntry, revision: number): Entry {
   const base = { id: entry.entry_id, revision, timestamp: entry.timestamp, ...(entry.origin === undefined ? {} : { origin: entry.origin }) };
   return 'message' in entry ? { kind: 'message', ...base, message: entry.message } : { kind: 'custom', ...base, ...entry.custom };
 }
+
+const isUser = (entry: NewEntry): boolean => 'message' in entry && entry.message.role === 'user';

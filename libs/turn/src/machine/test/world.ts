@@ -3,11 +3,11 @@ import { entryIds, type AssistantMessage, type Entry, type TurnStepPayload } fro
 import type { CommitResult, Write } from '../../ports/journal.js';
 import { isLive, isTerminal, type TurnOptions, type TurnRecord } from '../../record/record.js';
 import type { PlannedCall } from '../calls.js';
-import type { CallResult, Decision, TurnFailure, TurnInput } from '../decision.js';
+import type { CallResult, Decision, Screening, TurnFailure, TurnInput } from '../decision.js';
 import { decide } from '../machine.js';
-import { checkAssistants, checkCommit, checkInvocation, checkMessages, checkResults } from './checks.js';
-import { send, stop } from './callers.js';
-import { StepRunner, type Actor, type Command } from './shell.js';
+import { checkAssistants, checkCommit, checkInvocation, checkMessages, checkResults, checkSeen } from './checks.js';
+import { expire, resolve, send, stop, takeLeftover } from './callers.js';
+import { StepRunner, StoreFailure, type Actor, type Command } from './shell.js';
 import { MemoryStore } from './store.js';
 
 /** What the model does in one generation; `sketches` are the partials that are stored meanwhile. */
@@ -20,7 +20,7 @@ export interface Reply {
 
 /** One thing that happens; `n` picks whom it happens to. */
 export interface Happening {
-  kind: 'go' | 'fail-before' | 'fail-after' | 'deliver' | 'deliver-old' | 'crash' | 'stall' | 'send' | 'stop';
+  kind: 'go' | 'fail-before' | 'fail-after' | 'deliver' | 'deliver-old' | 'crash' | 'stall' | 'send' | 'stop' | 'resolve' | 'expire' | 'leftover';
   n: number;
 }
 
@@ -53,6 +53,7 @@ export class World {
   private readonly invocations = new Map<string, number>();
   private readonly generatedIds = new Set<string>();
   private replies = 0;
+  private screenings = 0;
   private time = 0;
   private names = 0;
 
@@ -95,8 +96,10 @@ export class World {
     return deepFreeze(first);
   }
 
-  commit(writes: readonly Write[], point: string): CommitResult {
+  /** Commits; `seen` is what the model had before it when it said its last word. */
+  commit(writes: readonly Write[], point: string, seen?: ReadonlySet<string>): CommitResult {
     const result = this.store.commit(writes);
+    if (result === 'committed' && seen !== undefined) checkSeen(this.store.record, this.store.entries, seen, this.violate);
     const { record, job } = this.store;
     this.trace.push(`   ${point} ${result}: ${record?.turn_id} v${record?.version} ${record?.status} step ${record?.step}/${record?.phase}, job ${job?.step ?? 'none'}`);
     return result;
@@ -104,9 +107,12 @@ export class World {
 
   /** A generation begins: the transcript before it must be whole. */
   generating(record: TurnRecord, window: readonly Entry[], entryId: string): Reply {
-    checkResults(window, 'before a generation', this.violate, entryId);
+    // An executor that has lost its step may work on what it read before; nothing of it is stored.
+    if (this.store.record?.version === record.version) checkResults(window, 'before a generation', this.violate, entryId);
     if (record.turn_count >= record.options.max_turns) this.violate('limit', `generation ${record.turn_count + 1} of ${record.options.max_turns}`);
-    this.generatedIds.add(entryIds.assistant(record.turn_id, record.step));
+    const id = entryIds.assistant(record.turn_id, record.step);
+    if (this.generatedIds.has(id)) this.trace.push('   generation again');
+    this.generatedIds.add(id);
     const reply = this.history.replies[this.replies] ?? LAST_REPLY;
     this.replies += 1;
     return reply;
@@ -117,7 +123,23 @@ export class World {
     const times = (this.invocations.get(key) ?? 0) + 1;
     this.invocations.set(key, times);
     checkInvocation(record, this.store.record, call, times, this.violate);
+    if (typeof call.arguments === 'object' && call.arguments !== null && 'held' in call.arguments) this.trace.push('   with held arguments');
     return { content: [{ type: 'text', text: 'ok' }], details: null, is_error: times % 2 === 0 };
+  }
+
+  /** What the hooks of a call say; the same call may be asked about again after a crash. */
+  screened(call: PlannedCall): Screening {
+    this.screenings += 1;
+    switch ((this.screenings + this.history.happenings.length) % 4) {
+      case 0:
+        return { kind: 'deny', by: 'h::deny', reason: 'no' };
+      case 1:
+        return { kind: 'hold', by: 'h::hold', arguments: { ...(call.arguments as object), held: true }, expires_at: this.now() + 50 };
+      case 2:
+        return { kind: 'run' };
+      default:
+        return { kind: 'run', arguments: { rewritten: true } };
+    }
   }
 
   /** The signal of every running step of the session, as a stop gives it. */
@@ -153,6 +175,12 @@ export class World {
         return this.start('send', send(this, SESSION, this.accepted.length), null);
       case 'stop':
         return this.start('stop', stop(this, n), null);
+      case 'resolve':
+        return this.start('resolve', resolve(this, n), null);
+      case 'expire':
+        return this.start('sweep', expire(this), null);
+      case 'leftover':
+        return this.start('leftover', takeLeftover(this, SESSION), null);
       default: {
         const unknown: never = kind;
         throw new Error(`unknown happening ${String(unknown)}`);
@@ -175,9 +203,19 @@ export class World {
   private resume(index: number, command: Command): void {
     const chosen = this.actors[index];
     if (chosen === undefined) return;
-    const { done, value } = chosen.actor.next(command);
+    const { done, value } = this.next(chosen.actor, command);
     this.trace.push(`${chosen.name}${command === 'go' ? '' : ` (${command})`}: ${done === true ? 'ends' : value}`);
     if (done === true) this.actors.splice(this.actors.indexOf(chosen), 1);
+  }
+
+  /** A caller whose commit fails gets an error and goes away; a step records its failure by itself. */
+  private next(actor: Actor, command: Command): IteratorResult<string, void> {
+    try {
+      return actor.next(command);
+    } catch (error) {
+      if (!(error instanceof StoreFailure)) throw error;
+      return { done: true, value: undefined };
+    }
   }
 
   /** No more crashes, sends and stops: every turn must end in a bounded number of actions, and leave nothing parked. */
@@ -186,6 +224,8 @@ export class World {
     for (let actions = 0; actions < REST_LIMIT; actions += 1) {
       if (this.actors.length > 0) this.resume(actions % this.actors.length, 'go');
       else if (this.store.job !== null) this.deliver(this.store.job);
+      else if (this.store.record?.status === 'awaiting_functions') this.start('sweep', expire(this), null);
+      else if (this.store.parked.length > 0) this.start('leftover', takeLeftover(this, SESSION), null);
       else break;
     }
     if (isLive(this.store.record)) this.violate('live', `the turn is ${this.store.record.status} and nothing goes on with it`);
