@@ -7,6 +7,8 @@ import { EXPOSE, MODES, STRATEGIES, THINKING } from '../input/choices.js';
 import { messageAmongGlobs, readMessage } from '../input/message.js';
 import type { SendInput } from '../input/send.input.js';
 import { append, textOrFile, wholeNumber } from '../input/values.js';
+import { fit } from '../render/format.js';
+import { sanitizeLine } from '../render/sanitize.js';
 import { JsonTurnView } from '../render/turn-json.js';
 import { TextTurnView } from '../render/turn-text.js';
 import { chooseModel, readCatalog } from '../turn/choose-model.js';
@@ -76,7 +78,7 @@ export class SendCommand extends HarnessCommand {
   thinking(level: string): string {
     return level;
   }
-  @Option({ flags: '--title <text>', description: 'title of a new session' })
+  @Option({ flags: '--title <text>', description: 'title of a new session (default: the beginning of the message)' })
   title(text: string): string {
     return text;
   }
@@ -114,6 +116,9 @@ export class SendCommand extends HarnessCommand {
   }
 }
 
+/** A title for a new session: the beginning of its first message. */
+const titleOf = (message: string): string => fit(sanitizeLine(message.trimStart().split('\n')[0] ?? ''), 60);
+
 async function prepare(runtime: EmbeddedRuntime, input: SendInput, message: string, system: string | undefined): Promise<Prepared> {
   const { default_model, default_provider } = runtime.settings.current();
   const choice = chooseModel(await readCatalog(runtime), input, { model: default_model, provider: default_provider });
@@ -131,7 +136,7 @@ async function prepare(runtime: EmbeddedRuntime, input: SendInput, message: stri
     model: choice.model,
     provider: choice.provider,
     ...(input.session === undefined ? {} : { session_id: input.session }),
-    ...(input.title === undefined ? {} : { session: { title: input.title } }),
+    session: { title: input.title ?? titleOf(message) },
     options,
   };
   return { request, choice, deniesAll: input.allow === undefined };

@@ -79,7 +79,7 @@ describe('send, what it asks for', () => {
   it('gives no policy when none is asked for', async () => {
     const runtime = new FakeRuntime();
     const { stderr } = await run(['send'], { runtime, stdin: 'from a pipe\n' });
-    expect(runtime.sent()).toMatchObject({ message: 'from a pipe', options: {} });
+    expect(runtime.sent()).toMatchObject({ message: 'from a pipe', session: { title: 'from a pipe' }, options: {} });
     expect(runtime.sent().options).not.toHaveProperty('functions');
     expect(stderr).toContain('no --allow');
   });

@@ -35,6 +35,7 @@ export class LiveTurn {
   private readonly interrupts: Interrupts;
   private runtime: EmbeddedRuntime | null = null;
   private turn: SendResponse | null = null;
+  private finished = false;
   /** The exit code when a signal came before the message was sent. */
   private early: ExitCode | null = null;
   private leave: (code: ExitCode) => void = () => undefined;
@@ -59,6 +60,7 @@ export class LiveTurn {
       this.view.accepted({ session_id: turn.session_id, turn_id: turn.turn_id, merged, choice, deniesAll });
       if (this.early !== null) this.stop(runtime, turn);
       const end = watch.run({ sessionId: turn.session_id, turnId: turn.turn_id, merged }, (event) => this.view.event(event)).then((event) => {
+        this.finished = true;
         this.view.finished(event);
         return BY_STATUS[event.status];
       });
@@ -86,8 +88,13 @@ export class LiveTurn {
   }
 
   private interrupted(signal: Signal, times: number): void {
+    if (this.finished) {
+      this.leaveNow(BY_SIGNAL[signal]);
+      return;
+    }
     if (times > 1) {
-      this.leaveNow(signal);
+      this.view.say(`left. ${this.afterwards()}`);
+      this.leaveNow(BY_SIGNAL[signal]);
       return;
     }
     if (signal !== 'SIGINT') {
@@ -101,9 +108,7 @@ export class LiveTurn {
     else this.early = EXIT.cancelled;
   }
 
-  private leaveNow(signal: Signal): void {
-    const code = BY_SIGNAL[signal];
-    this.view.say(`left. ${this.afterwards()}`);
+  private leaveNow(code: ExitCode): void {
     this.cli.graceMs = 0;
     setTimeout(() => this.cli.io.exit(code), LEAVE_MS).unref();
     if (this.runtime === null) this.cli.io.exit(code);
