@@ -1,10 +1,10 @@
 import { Absences } from './absences.js';
+import { entryIds } from './entries/entry.js';
 import { describeFault } from './fault.js';
 import { definedIds, readFolder } from './folder.js';
-import { entryIds } from './entries/entry.js';
 import { readConfiguration } from './load.js';
-import { RegisteredEntries } from './registered.js';
 import type { Environment } from './references.js';
+import { RegisteredEntries } from './registered.js';
 
 /** What a look at a configuration folder finds. No value of a file is in it. */
 export interface ConfigurationCheck {

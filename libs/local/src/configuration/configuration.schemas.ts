@@ -49,7 +49,8 @@ export const configurationFunctions = {
 /** The trigger type `configuration`: what a binding may ask for, and what a bound function gets. */
 export const configurationTrigger = {
   id: 'configuration',
-  description: 'A configuration entry was registered, changed or deleted. Secrets are hidden in the event; `configuration::get` gives them.',
+  description:
+    'A configuration entry was registered, changed or deleted. Secrets are hidden in the event; `configuration::get` gives them.',
   trigger_request_format: {
     type: ['object', 'null'],
     properties: {
@@ -64,7 +65,13 @@ export const configurationTrigger = {
   },
   call_request_format: {
     type: 'object',
-    properties: { type: { const: 'configuration' }, event_type: { type: 'string' }, ...definition, old_value: anything, new_value: anything },
+    properties: {
+      type: { const: 'configuration' },
+      event_type: { type: 'string' },
+      ...definition,
+      old_value: anything,
+      new_value: anything,
+    },
     required: ['type', 'event_type', ...required, 'old_value', 'new_value'],
   },
 } as const;

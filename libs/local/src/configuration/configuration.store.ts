@@ -121,7 +121,12 @@ export class ConfigurationStore {
     if (entry !== undefined) return entry;
     const faults = this.live.registered.faultsOf(id);
     if (faults.length > 0) throw refusal('SCHEMA_UNAVAILABLE', described(faults));
-    throw refusal(code, `there is no configuration entry ${id}; known are ${this.list().map((known) => known.id).join(', ')}`);
+    throw refusal(
+      code,
+      `there is no configuration entry ${id}; known are ${this.list()
+        .map((known) => known.id)
+        .join(', ')}`,
+    );
   }
 
   /** What stands in the file of an entry of the harness; `{}` without one. */
@@ -136,7 +141,10 @@ export class ConfigurationStore {
   private textFor(id: string, value: JsonValue): string {
     const placeholder = placeholderIn(value);
     if (placeholder !== null) {
-      throw refusal('SCHEMA_INVALID', `${placeholder || 'value'} is only what stands for a secret in an event; give the secret, or a reference to the environment`);
+      throw refusal(
+        'SCHEMA_INVALID',
+        `${placeholder || 'value'} is only what stands for a secret in an event; give the secret, or a reference to the environment`,
+      );
     }
     const before = textOf(readFolder(this.live.dir), `${id}.yaml`);
     return yamlText(before.ok ? before.value : null, value);

@@ -24,8 +24,7 @@ export const valueFile = (dir: string, id: string): string => join(dir, `${id}.y
 export const definitionFile = (dir: string, id: string): string => join(dir, `${id}.schema.json`);
 
 /** The ids of the entries that are registered in a folder. */
-export const definedIds = (folder: FolderContent): string[] =>
-  folder.names.flatMap((name) => DEFINITION.exec(name)?.[1] ?? []).sort();
+export const definedIds = (folder: FolderContent): string[] => folder.names.flatMap((name) => DEFINITION.exec(name)?.[1] ?? []).sort();
 
 const MISSING: Reading<string | null> = { ok: true, value: null };
 /** The text of a file of the folder; null when there is no such file. */

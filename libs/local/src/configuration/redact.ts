@@ -13,7 +13,10 @@ export function hideSecrets(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(hideSecrets);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [name, isSecretName(name) ? hideAll(inner as JsonValue) : hideSecrets(inner as JsonValue)]),
+    Object.entries(value).map(([name, inner]) => [
+      name,
+      isSecretName(name) ? hideAll(inner as JsonValue) : hideSecrets(inner as JsonValue),
+    ]),
   );
 }
 

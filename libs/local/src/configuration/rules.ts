@@ -17,7 +17,10 @@ export const field =
   (check: Check, description?: string): PropertyDecorator =>
   (target, key) => {
     describeField(target, String(key), { schema: check.schema, description });
-    const validator = { validate: (value: unknown) => check(value) === null, defaultMessage: (given?: { value: unknown }) => check(given?.value) ?? '' };
+    const validator = {
+      validate: (value: unknown) => check(value) === null,
+      defaultMessage: (given?: { value: unknown }) => check(given?.value) ?? '',
+    };
     ValidateBy({ name: 'field', validator })(target, key);
   };
 
@@ -54,7 +57,9 @@ export const text = (what: string): Check =>
   });
 
 /** True or false. */
-export const flag: Check = checkOf({ type: 'boolean' }, (value) => (typeof value === 'boolean' ? null : `must be true or false${butIs(value)}`));
+export const flag: Check = checkOf({ type: 'boolean' }, (value) =>
+  typeof value === 'boolean' ? null : `must be true or false${butIs(value)}`,
+);
 
 /** One of some words. */
 export const oneOf = (...words: string[]): Check =>
@@ -81,7 +86,11 @@ export const listOf = (what: string, check: Check): Check =>
 export const optional: PropertyDecorator = (target, key) => ValidateIf((_object, value) => value !== undefined)(target, key);
 
 /** A section: a mapping with fields of its own. An empty one (null) counts as absent. */
-export function section<T extends object>(make: new () => T, description: string, empty: () => T | null = () => new make()): PropertyDecorator {
+export function section<T extends object>(
+  make: new () => T,
+  description: string,
+  empty: () => T | null = () => new make(),
+): PropertyDecorator {
   const schema: ObjectSchema = { anyOf: [schemaOf(make), { type: 'null' }] };
   const check = checkOf(schema, (value) => (isMapping(value) ? null : `must be a mapping of fields${butIs(value)}`));
   return all(

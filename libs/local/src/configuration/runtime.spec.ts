@@ -60,15 +60,20 @@ it('a reader takes changes only when it is told to', async () => {
 
 it('harness::on-config-change is bound to the entry, and fails when its file is wrong', async () => {
   const { bus, settings } = await open('worker');
-  expect(await bindingsOf('harness::on-config-change')).toMatchObject([{ trigger_type: 'configuration', config: { configuration_id: 'harness' } }]);
+  expect(await bindingsOf('harness::on-config-change')).toMatchObject([
+    { trigger_type: 'configuration', config: { configuration_id: 'harness' } },
+  ]);
   write('harness.yaml', 'max_depth: none\n');
-  await expect(bus.trigger({ function_id: 'harness::on-config-change', payload: { id: null } })).rejects.toThrow(/^configuration\/invalid: /);
+  await expect(bus.trigger({ function_id: 'harness::on-config-change', payload: { id: null } })).rejects.toThrow(
+    /^configuration\/invalid: /,
+  );
   expect(settings.current().max_depth).toBe(3);
 });
 
 it('the sweep is bound to the expression in force, once', async () => {
   const { settings } = await open('worker');
-  const expressions = async (): Promise<unknown[]> => (await bindingsOf('harness::sweep-pending')).map(({ config }) => config['expression']);
+  const expressions = async (): Promise<unknown[]> =>
+    (await bindingsOf('harness::sweep-pending')).map(({ config }) => config['expression']);
   expect(await expressions()).toEqual(['0 * * * * *']);
   write('harness.yaml', 'sweep_expression: "*/5 * * * * *"\n');
   await until(() => settings.current().sweep_expression === '*/5 * * * * *');

@@ -28,7 +28,10 @@ export function schemaOf(make: new () => object): ObjectSchema {
   const properties = Object.fromEntries(
     fields.map(([key, { schema, description }]) => {
       const value = defaultOf(defaults[key]);
-      return [key, { ...(description === undefined ? {} : { description }), ...schema, ...(value === undefined ? {} : { default: value }) }];
+      return [
+        key,
+        { ...(description === undefined ? {} : { description }), ...schema, ...(value === undefined ? {} : { default: value }) },
+      ];
     }),
   );
   return { type: 'object', properties, additionalProperties: false };

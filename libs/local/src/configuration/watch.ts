@@ -43,7 +43,8 @@ export class ConfigurationWatch {
   start(): void {
     if (this.looking !== undefined) return;
     this.stopListening = this.configuration.onChange((changes) => {
-      for (const { definition, event_type } of changes) this.options.log('info', `${definition.id}: ${event_type.replace('configuration:', '')}`);
+      for (const { definition, event_type } of changes)
+        this.options.log('info', `${definition.id}: ${event_type.replace('configuration:', '')}`);
     });
     this.seen = fingerprint(this.configuration.dir);
     this.arm();
@@ -127,7 +128,10 @@ export class ConfigurationWatch {
     if (this.saidUnwatched) return;
     this.saidUnwatched = true;
     const code = String((error as NodeJS.ErrnoException).code ?? 'unknown error');
-    this.options.log('warn', `${this.configuration.dir} cannot be watched (${code}); it is looked at every ${this.options.lookMs} ms instead`);
+    this.options.log(
+      'warn',
+      `${this.configuration.dir} cannot be watched (${code}); it is looked at every ${this.options.lookMs} ms instead`,
+    );
   }
 
   /** A configuration file, what a link in a mounted folder points through, or the folder itself. */

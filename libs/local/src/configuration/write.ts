@@ -11,7 +11,10 @@ const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoExc
 export async function writeFileAtomic(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const target = await unlessMissing(realpath(path), path);
-  const mode = await unlessMissing(stat(target).then((found) => found.mode & 0o777), 0o600);
+  const mode = await unlessMissing(
+    stat(target).then((found) => found.mode & 0o777),
+    0o600,
+  );
   const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`);
   const file = await open(temporary, 'wx', 0o600);
   try {

@@ -2,7 +2,15 @@ import { Inject, Injectable, Logger, type OnApplicationShutdown, type OnModuleIn
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { CronJob } from 'cron';
 import { errorMessage, HarnessError } from '#libs/contracts';
-import { BUS, type Bus, type Registration, type TriggerRegistration, type TriggerTypeDefinition, type TriggerTypeHandler, violation } from '#libs/iii';
+import {
+  BUS,
+  type Bus,
+  type Registration,
+  type TriggerRegistration,
+  type TriggerTypeDefinition,
+  type TriggerTypeHandler,
+  violation,
+} from '#libs/iii';
 import { fire } from '../triggers/fire.js';
 import { type CronExpression, parseCron } from './expression.js';
 

@@ -87,5 +87,4 @@ function numberOf(text: string, of: CronField): number | null {
 }
 
 /** The same with numbers for words and `*` for `?`. */
-const plain = (part: string, of: CronField): string =>
-  part.replaceAll('?', '*').replace(/[a-z]+/gi, (word) => String(numberOf(word, of)));
+const plain = (part: string, of: CronField): string => part.replaceAll('?', '*').replace(/[a-z]+/gi, (word) => String(numberOf(word, of)));

@@ -12,7 +12,11 @@ export interface Background {
 }
 
 /** The background work of a role; a reader has none, and does not load what it takes. */
-export async function backgroundOf(role: RuntimeRole, configuration: LiveConfiguration, log: NonNullable<OpenRuntimeOptions['log']>): Promise<Background> {
+export async function backgroundOf(
+  role: RuntimeRole,
+  configuration: LiveConfiguration,
+  log: NonNullable<OpenRuntimeOptions['log']>,
+): Promise<Background> {
   if (role === 'reader') return { modules: [], start: () => undefined, stop: () => undefined };
   const { CronModule, PendingSweep } = await import('../cron/index.js');
   const watch = new ConfigurationWatch(configuration, { log: (level, message) => log(level, `configuration: ${message}`, {}) });

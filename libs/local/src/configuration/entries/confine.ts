@@ -11,7 +11,10 @@ const variableName = checkOf({ type: 'string', pattern: VARIABLE.source }, (valu
 
 /** The fields of `confine.yaml`. */
 export class ConfineFields implements ConfineValues {
-  @field(nullable(text('a folder or `off`')), 'Folder of the file functions and of commands; null = `default_filesystem_root`, else the working directory; `off` = no file functions.')
+  @field(
+    nullable(text('a folder or `off`')),
+    'Folder of the file functions and of commands; null = `default_filesystem_root`, else the working directory; `off` = no file functions.',
+  )
   root = confineDefaults.root;
 
   @field(flag, 'Lets `web::fetch` reach loopback and private addresses; link-local and cloud metadata addresses stay closed.')

@@ -52,7 +52,10 @@ export class HarnessFields implements HarnessSettings {
   @field(flag, 'Marks the unchanging part of a request for the cache of the provider.')
   prompt_cache_sections = defaultSettings.prompt_cache_sections;
 
-  @field(oneOf('off', 'coerce', 'judge'), 'What is done about calls whose arguments do not fit: nothing, plain conversions, or also a judge.')
+  @field(
+    oneOf('off', 'coerce', 'judge'),
+    'What is done about calls whose arguments do not fit: nothing, plain conversions, or also a judge.',
+  )
   call_reconciliation = defaultSettings.call_reconciliation;
 
   @field(whole(1, 315_360_000), 'How long an idempotency key is remembered, in seconds.')
@@ -76,7 +79,11 @@ export class HarnessFields implements HarnessSettings {
   @field(cronExpression, 'When expired pending calls are looked for: second minute hour day-of-month month day-of-week, perhaps year; UTC.')
   sweep_expression = defaultSettings.sweep_expression;
 
-  @section(PolicyFields, 'Policy of a sub-agent that is started without a parent and without one of its own; null = nothing is allowed.', () => null)
+  @section(
+    PolicyFields,
+    'Policy of a sub-agent that is started without a parent and without one of its own; null = nothing is allowed.',
+    () => null,
+  )
   default_functions: PolicyFields | null = Object.assign(new PolicyFields(), defaultSettings.default_functions);
 
   @field(nullable(text('a folder or `off`')), 'Folder of the file functions; null = the working directory, `off` = no file functions.')
@@ -94,10 +101,16 @@ export class HarnessFields implements HarnessSettings {
   @field(milliseconds(0), 'Pause before the first of them, in ms; it doubles with each.')
   step_backoff_ms = defaultSettings.step_backoff_ms;
 
-  @field(listOf('globs of function ids', functionGlob), 'Rows of the list of functions that no model reaches which are lifted, word for word.')
+  @field(
+    listOf('globs of function ids', functionGlob),
+    'Rows of the list of functions that no model reaches which are lifted, word for word.',
+  )
   lift_never = defaultSettings.lift_never;
 
-  @field(oneOf('power', 'process'), 'What an answer that was given survives: a power cut, or the end of the process. Changes at the next start.')
+  @field(
+    oneOf('power', 'process'),
+    'What an answer that was given survives: a power cut, or the end of the process. Changes at the next start.',
+  )
   durability = defaultSettings.durability;
 }
 

@@ -17,7 +17,10 @@ const baseUrl = checkOf({ type: 'string', format: 'uri' }, (value) => {
 
 class ProviderFields implements ProviderSettings {
   @optional
-  @field(nullable(text('the API key as text')), 'The API key; better a reference to the environment. Empty = the environment variable of the provider.')
+  @field(
+    nullable(text('the API key as text')),
+    'The API key; better a reference to the environment. Empty = the environment variable of the provider.',
+  )
   api_key?: string | null;
 
   @optional
