@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { histories } from './test/histories.js';
-import { World, type History } from './test/world.js';
+import { type History, World } from './test/world.js';
 
 /** `HISTORIES=50000 HISTORY_SEED=7` looks at more of them, and at others. */
 const RUNS = Number(process.env['HISTORIES'] ?? 3_000);
@@ -57,9 +57,28 @@ describe('turn machine under random histories of crashes, repeats, sends, stops 
   it('decides as a pure function: frozen arguments, the same answer twice', () => holds('pure'));
 
   it.each([
-    'completed', 'completed length', 'completed max_turns', 'completed invalid_result', 'cancelled stopped', 'failed llm.x', 'failed harness/storage', 'conflict',
-    'result', 'outcome_unknown', 'stopped', 'policy_denied', 'hook_denied', 'pending_timeout', 'invalid_result', 'arguments_truncated', 'invalid_arguments',
-    'agent_trigger_no_target', 'released', 'child', 'drained', 'resent',
+    'completed',
+    'completed length',
+    'completed max_turns',
+    'completed invalid_result',
+    'cancelled stopped',
+    'failed llm.x',
+    'failed harness/storage',
+    'conflict',
+    'result',
+    'outcome_unknown',
+    'stopped',
+    'policy_denied',
+    'hook_denied',
+    'pending_timeout',
+    'invalid_result',
+    'arguments_truncated',
+    'invalid_arguments',
+    'agent_trigger_no_target',
+    'released',
+    'child',
+    'drained',
+    'resent',
   ])('the histories reach "%s"', (what) => {
     expect(reached.get(what) ?? 0).toBeGreaterThan(RUNS / 1_000);
   });
@@ -67,7 +86,8 @@ describe('turn machine under random histories of crashes, repeats, sends, stops 
 
 /** Counts what a history has come to, so that nothing that is hard is left out unseen. */
 function tally({ store, trace }: World, count: (what: string) => void): void {
-  for (const event of store.events) if (event.type === 'harness::turn-completed') count(`${event.payload.status} ${event.payload.reason ?? ''}`.trim());
+  for (const event of store.events)
+    if (event.type === 'harness::turn-completed') count(`${event.payload.status} ${event.payload.reason ?? ''}`.trim());
   for (const line of trace) {
     if (line.includes('conflict')) count('conflict');
     if (line.includes('with held arguments')) count('released');

@@ -2,13 +2,13 @@ import { seedWrites, takeParked } from '../../functions/seed.js';
 import type { Write } from '../../ports/journal.js';
 import { isLive } from '../../record/record.js';
 import type { TurnInput } from '../decision.js';
-import { commit, type Actor } from './shell.js';
+import { type Actor, commit } from './shell.js';
 import type { World } from './world.js';
 
 /** A send: parks for a running turn or starts one; begins again when the session changed in between. */
 export function* send(world: World, sessionId: string, n: number): Actor {
   const { store } = world;
-  for (let race = 0; ; race += 1) {
+  for (;;) {
     const live = store.record;
     yield 'load';
     const now = world.now();
@@ -23,13 +23,28 @@ export function* send(world: World, sessionId: string, n: number): Actor {
           ? [{ kind: 'park-message', session_id: sessionId, turn_id: live.turn_id, parked: { entry_id, message, options, timestamp: now } }]
           : [
               { kind: 'check-record', session_id: sessionId, version: live.version },
-              ...[...left, { entry_id, message, timestamp: now }].map((m): Write => ({ kind: 'append-entry', session_id: sessionId, entry: { entry_id: m.entry_id, message: m.message, timestamp: m.timestamp } })),
+              ...[...left, { entry_id, message, timestamp: now }].map(
+                (m): Write => ({
+                  kind: 'append-entry',
+                  session_id: sessionId,
+                  entry: { entry_id: m.entry_id, message: m.message, timestamp: m.timestamp },
+                }),
+              ),
               ...takeParked(sessionId, left),
             ];
       if (world.commit(merge, 'merge') === 'conflict') continue;
     } else {
       const left = store.parked;
-      const seed = { session_id: sessionId, turn_id: `t_${now}`, options: world.history.options, before: live, depth: 0, parent: null, messages: [...left, { entry_id, message, timestamp: now }], now };
+      const seed = {
+        session_id: sessionId,
+        turn_id: `t_${now}`,
+        options: world.history.options,
+        before: live,
+        depth: 0,
+        parent: null,
+        messages: [...left, { entry_id, message, timestamp: now }],
+        now,
+      };
       yield 'commit seed';
       const seeded = world.commit([...seedWrites(seed), ...takeParked(sessionId, left)], 'seed');
       if (seeded === 'conflict') continue;
@@ -50,9 +65,7 @@ export function* stop(world: World, n: number): Actor {
     if (!isLive(record)) return;
     const asks = record.status === 'running' && !record.abort_requested && world.stepsRun > 0 && n % 3 !== 0;
     if (record.abort_requested && n % 2 === 0) return world.abortAll();
-    const input: TurnInput = asks
-      ? { type: 'stop-requested' }
-      : { type: 'stopped', now: world.now(), partial: null, returned: null };
+    const input: TurnInput = asks ? { type: 'stop-requested' } : { type: 'stopped', now: world.now(), partial: null, returned: null };
     yield 'decide';
     const { writes } = world.decide(record, input);
     if (!(yield* commit(world, writes, asks ? 'stop-requested' : 'turn-cancelled'))) continue;
@@ -71,8 +84,23 @@ export function* takeLeftover(world: World, sessionId: string): Actor {
     if (first === undefined || record === null || isLive(record)) return;
     const take = takeParked(sessionId, parked);
     const now = world.now();
-    const seed = { session_id: sessionId, turn_id: `t_${now}`, options: first.options, before: record, depth: 0, parent: null, messages: parked, now };
-    const entries = parked.map(({ entry_id, message, timestamp }): Write => ({ kind: 'append-entry', session_id: sessionId, entry: { entry_id, message, timestamp } }));
+    const seed = {
+      session_id: sessionId,
+      turn_id: `t_${now}`,
+      options: first.options,
+      before: record,
+      depth: 0,
+      parent: null,
+      messages: parked,
+      now,
+    };
+    const entries = parked.map(
+      ({ entry_id, message, timestamp }): Write => ({
+        kind: 'append-entry',
+        session_id: sessionId,
+        entry: { entry_id, message, timestamp },
+      }),
+    );
     const check: Write = { kind: 'check-record', session_id: sessionId, version: record.version };
     const writes = record.status === 'cancelled' ? [check, ...entries, ...take] : [...seedWrites(seed), ...take];
     if (yield* commit(world, writes, 'leftover')) return;
@@ -88,7 +116,8 @@ export function* resolve(world: World, n: number): Actor {
     const record = world.store.record;
     yield 'load';
     if (record === null) return;
-    const answer = n % 2 === 0 ? { kind: 'execute' as const } : { kind: 'deliver' as const, result: { content: [], details: null, is_error: false } };
+    const answer =
+      n % 2 === 0 ? { kind: 'execute' as const } : { kind: 'deliver' as const, result: { content: [], details: null, is_error: false } };
     const { writes } = world.decide(record, { type: 'resolved', now: world.now(), call_id: call.id, answer });
     if (writes.length === 0 || (yield* commit(world, writes, `resolve ${call.id}`))) return;
   }

@@ -2,7 +2,7 @@ import { callsOf, type Entry } from '#libs/contracts';
 import { compilePolicy } from '../../policy/policy.js';
 import { isTerminal, type TurnRecord } from '../../record/record.js';
 import type { PlannedCall } from '../calls.js';
-import type { Committed } from './store.js';
+import type { Committed, MemoryStore } from './store.js';
 
 type Violate = (invariant: string, what: string) => void;
 
@@ -21,15 +21,19 @@ export function checkCommit({ before, after, writes, repeated }: Committed, viol
   const sameTurn = before?.turn_id === record.turn_id;
   if (before !== null && !isTerminal(before.status) && !sameTurn) violate('I1', `${record.turn_id} began over the live ${before.turn_id}`);
   if (before !== null && isTerminal(before.status) && sameTurn) violate('I6', `the terminal record of ${record.turn_id} changed`);
-  if (completed.length !== (isTerminal(record.status) ? 1 : 0)) violate('I6', `${completed.length} turn-completed with a record that is ${record.status}`);
+  if (completed.length !== (isTerminal(record.status) ? 1 : 0))
+    violate('I6', `${completed.length} turn-completed with a record that is ${record.status}`);
   const grew = sameTurn ? record.step - before.step : 0;
   if (grew < 0 || grew > 1) violate('I11', `step ${before?.step} became ${record.step}`);
   const wanted = isTerminal(record.status) || record.status === 'awaiting_functions' ? 'none' : grew === 1 || !sameTurn ? 'one' : 'any';
   if (wanted === 'one' && queued.length !== 1) violate('I11', `step ${record.step} was saved and ${queued.length} were queued`);
   if (wanted === 'none' && queued.length !== 0) violate('I11', `a step was queued for a turn that is ${record.status}`);
-  if (queued.some((write) => write.payload.step !== record.step || write.payload.turn_id !== record.turn_id)) violate('I11', 'another step was queued than saved');
+  if (queued.some((write) => write.payload.step !== record.step || write.payload.turn_id !== record.turn_id))
+    violate('I11', 'another step was queued than saved');
   if (sameTurn && before.abort_requested) {
-    const newly = record.calls.filter((call) => (call.state === 'triggered' || call.child !== undefined) && before.calls.find((c) => c.id === call.id)?.state === 'ready');
+    const newly = record.calls.filter(
+      (call) => (call.state === 'triggered' || call.child !== undefined) && before.calls.find((c) => c.id === call.id)?.state === 'ready',
+    );
     for (const call of newly) violate('I12', `${call.function_id} was begun after the stop`);
     if (grew > 0) violate('I12', `step ${record.step} was queued after the stop`);
   }
@@ -64,7 +68,9 @@ export function checkAssistants(entries: readonly Entry[], generated: ReadonlySe
 
 /** What was accepted is in the transcript exactly once, in the order of acceptance (I2). */
 export function checkMessages(entries: readonly Entry[], accepted: readonly string[], violate: Violate): void {
-  const users = entries.filter((entry) => entry.kind === 'message' && entry.message.role === 'user' && entry.origin?.['nudge'] === undefined).map((entry) => entry.id);
+  const users = entries
+    .filter((entry) => entry.kind === 'message' && entry.message.role === 'user' && entry.origin?.['nudge'] === undefined)
+    .map((entry) => entry.id);
   if (JSON.stringify(users) !== JSON.stringify(accepted)) violate('I2', `accepted ${accepted.join()}, stored ${users.join()}`);
 }
 
@@ -74,14 +80,16 @@ export function checkInvocation(record: TurnRecord, stored: TurnRecord | null, c
   const refusal = compilePolicy(record.options.functions).refusal(call.function_id);
   if (refusal !== null) violate('I7', refusal);
   const checkpoint = record.calls.find((c) => c.id === call.id);
-  if (checkpoint?.state !== 'triggered' || checkpoint.function_id !== call.function_id) violate('I4', `call ${call.id} was invoked without its checkpoint`);
+  if (checkpoint?.state !== 'triggered' || checkpoint.function_id !== call.function_id)
+    violate('I4', `call ${call.id} was invoked without its checkpoint`);
   if (stored === null || stored.version < record.version) violate('I4', `call ${call.id} was invoked before its checkpoint was stored`);
 }
 
-/** A turn that completes by itself has no message that the model did not see. */
-export function checkSeen(record: TurnRecord | null, entries: readonly Entry[], seen: ReadonlySet<string>, violate: Violate): void {
+/** A turn that completes by itself has no message that the model did not see, parked or in the transcript. */
+export function checkSeen({ record, entries, parked }: MemoryStore, seen: ReadonlySet<string>, violate: Violate): void {
   if (record?.status !== 'completed' || record.reason === 'max_turns') return;
-  for (const entry of entries) {
-    if (entry.kind === 'message' && entry.message.role === 'user' && !seen.has(entry.id)) violate('seen', `the turn completed over ${entry.id}`);
+  const messages = entries.filter((entry) => entry.kind === 'message' && entry.message.role === 'user').map((entry) => entry.id);
+  for (const id of [...messages, ...parked.map((message) => message.entry_id)]) {
+    if (!seen.has(id)) violate('seen', `the turn completed over ${id}`);
   }
 }

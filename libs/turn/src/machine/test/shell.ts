@@ -1,11 +1,11 @@
-import { entryIds, textOf, type AssistantMessage, type JsonValue, type TurnStepPayload } from '#libs/contracts';
+import { type AssistantMessage, entryIds, type JsonValue, type TurnStepPayload, textOf } from '#libs/contracts';
 import { userAfter, wireMessages } from '../../model/wire-order.js';
 import { valueFault } from '../../output/contract.js';
 import { deliverableOf } from '../../output/deliverable.js';
 import { compilePolicy, type DispatchPolicy } from '../../policy/policy.js';
 import type { Write } from '../../ports/journal.js';
 import type { TurnRecord } from '../../record/record.js';
-import { addressCalls, planCalls, type PlannedCall } from '../calls.js';
+import { addressCalls, type PlannedCall, planCalls } from '../calls.js';
 import type { TurnFailure, TurnInput } from '../decision.js';
 import type { World } from './world.js';
 
@@ -117,7 +117,12 @@ export class StepRunner {
     const { turn_id, step } = this.payload;
     const fresh = this.world.store.record;
     yield 'load again';
-    const mine = fresh !== null && fresh.turn_id === turn_id && fresh.step === step && fresh.status === 'running' && fresh.claims === this.record.claims;
+    const mine =
+      fresh !== null &&
+      fresh.turn_id === turn_id &&
+      fresh.step === step &&
+      fresh.status === 'running' &&
+      fresh.claims === this.record.claims;
     if (!mine) return null;
     this.record = fresh;
     if (input.type === 'begin') return yield* this.begin();
@@ -147,7 +152,13 @@ export class StepRunner {
       if (this.aborted) return yield* this.stopped(partial, null);
       const { session_id, version } = this.record;
       const entry = { entry_id: entryId, timestamp: partial.timestamp, origin: { turn_id }, message: partial };
-      this.world.commit([{ kind: 'check-record', session_id, version }, { kind: 'put-entry', session_id, entry }], 'sketch');
+      this.world.commit(
+        [
+          { kind: 'check-record', session_id, version },
+          { kind: 'put-entry', session_id, entry },
+        ],
+        'sketch',
+      );
     }
     yield 'stream ends';
     if (this.aborted) return yield* this.stopped(reply.sketches.at(-1) ?? null, null);
@@ -186,7 +197,17 @@ export class StepRunner {
     const now = this.world.now();
     const child = { session_id: `s_${call.id}`, turn_id: `t_${call.id}` };
     this.waiting = this.isWaiting();
-    return { type: 'call-spawned', now, call_id: call.id, child, writes: [], expires_at: now + 50, plan: this.plan, waiting: this.waiting, limits };
+    return {
+      type: 'call-spawned',
+      now,
+      call_id: call.id,
+      child,
+      writes: [],
+      expires_at: now + 50,
+      plan: this.plan,
+      waiting: this.waiting,
+      limits,
+    };
   }
 
   private *stopped(partial: AssistantMessage | null, returned: Extract<TurnInput, { type: 'stopped' }>['returned']): Part<TurnInput> {
@@ -201,7 +222,8 @@ export class StepRunner {
     const { turn_id, step } = this.payload;
     const record = this.world.store.record;
     yield 'load to fail';
-    const current = record !== null && record.turn_id === turn_id && record.step === step && record.status === 'running' && record.claims === claims;
+    const current =
+      record !== null && record.turn_id === turn_id && record.step === step && record.status === 'running' && record.claims === claims;
     if (!current) return;
     const failure: TurnFailure = { code: 'harness/storage', message: 'the store failed', retryable: true };
     const decision = this.world.decide(record, { type: 'step-failed', now: this.world.now(), failure, limits });

@@ -26,7 +26,9 @@ export class MemoryStore {
   commit(writes: readonly Write[]): CommitResult {
     if (!writes.every((write) => this.holds(write))) return 'conflict';
     const before = this.record;
-    const repeated = writes.flatMap((write) => (write.kind === 'append-entry' && !isUser(write.entry) && this.entry(write.entry.entry_id) !== null ? [write.entry.entry_id] : []));
+    const repeated = writes.flatMap((write) =>
+      write.kind === 'append-entry' && !isUser(write.entry) && this.entry(write.entry.entry_id) !== null ? [write.entry.entry_id] : [],
+    );
     for (const write of writes) this.apply(write);
     this.committed({ before, after: this.record, writes, repeated });
     return 'committed';
@@ -103,7 +105,12 @@ export class MemoryStore {
 }
 
 function entryOf(entry: NewEntry, revision: number): Entry {
-  const base = { id: entry.entry_id, revision, timestamp: entry.timestamp, ...(entry.origin === undefined ? {} : { origin: entry.origin }) };
+  const base = {
+    id: entry.entry_id,
+    revision,
+    timestamp: entry.timestamp,
+    ...(entry.origin === undefined ? {} : { origin: entry.origin }),
+  };
   return 'message' in entry ? { kind: 'message', ...base, message: entry.message } : { kind: 'custom', ...base, ...entry.custom };
 }
 

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import { entryIds, type AssistantMessage, type Entry, type TurnStepPayload } from '#libs/contracts';
+import { type AssistantMessage, type Entry, entryIds, type TurnStepPayload } from '#libs/contracts';
 import type { CommitResult, Write } from '../../ports/journal.js';
 import { isLive, isTerminal, type TurnOptions, type TurnRecord } from '../../record/record.js';
 import type { PlannedCall } from '../calls.js';
 import type { CallResult, Decision, Screening, TurnFailure, TurnInput } from '../decision.js';
 import { decide } from '../machine.js';
-import { checkAssistants, checkCommit, checkInvocation, checkMessages, checkResults, checkSeen } from './checks.js';
 import { expire, resolve, send, stop, takeLeftover } from './callers.js';
-import { StepRunner, StoreFailure, type Actor, type Command } from './shell.js';
+import { checkAssistants, checkCommit, checkInvocation, checkMessages, checkResults, checkSeen } from './checks.js';
+import { type Actor, type Command, StepRunner, StoreFailure } from './shell.js';
 import { MemoryStore } from './store.js';
 
 /** What the model does in one generation; `sketches` are the partials that are stored meanwhile. */
@@ -20,7 +20,19 @@ export interface Reply {
 
 /** One thing that happens; `n` picks whom it happens to. */
 export interface Happening {
-  kind: 'go' | 'fail-before' | 'fail-after' | 'deliver' | 'deliver-old' | 'crash' | 'stall' | 'send' | 'stop' | 'resolve' | 'expire' | 'leftover';
+  kind:
+    | 'go'
+    | 'fail-before'
+    | 'fail-after'
+    | 'deliver'
+    | 'deliver-old'
+    | 'crash'
+    | 'stall'
+    | 'send'
+    | 'stop'
+    | 'resolve'
+    | 'expire'
+    | 'leftover';
   n: number;
 }
 
@@ -31,7 +43,10 @@ export interface History {
   happenings: readonly Happening[];
 }
 
-export interface Violation { invariant: string; what: string }
+export interface Violation {
+  invariant: string;
+  what: string;
+}
 
 const SESSION = 's_1';
 /** Actions after the last happening within which everything must have come to rest. */
@@ -80,10 +95,12 @@ export class World {
     checkResults(this.store.entries, 'at the end', this.violate);
     checkAssistants(this.store.entries, this.generatedIds, this.violate);
     const ended = new Map<string, number>();
-    for (const event of this.store.events) if (event.type === 'harness::turn-completed') ended.set(event.payload.turn_id, (ended.get(event.payload.turn_id) ?? 0) + 1);
+    for (const event of this.store.events)
+      if (event.type === 'harness::turn-completed') ended.set(event.payload.turn_id, (ended.get(event.payload.turn_id) ?? 0) + 1);
     for (const event of this.store.events) {
       const { turn_id } = event.payload;
-      if (event.type === 'harness::turn-started' && ended.get(turn_id) !== 1) this.violate('I6', `${ended.get(turn_id) ?? 0} turn-completed of ${turn_id}`);
+      if (event.type === 'harness::turn-started' && ended.get(turn_id) !== 1)
+        this.violate('I6', `${ended.get(turn_id) ?? 0} turn-completed of ${turn_id}`);
     }
     return this;
   }
@@ -99,9 +116,11 @@ export class World {
   /** Commits; `seen` is what the model had before it when it said its last word. */
   commit(writes: readonly Write[], point: string, seen?: ReadonlySet<string>): CommitResult {
     const result = this.store.commit(writes);
-    if (result === 'committed' && seen !== undefined) checkSeen(this.store.record, this.store.entries, seen, this.violate);
+    if (result === 'committed' && seen !== undefined) checkSeen(this.store, seen, this.violate);
     const { record, job } = this.store;
-    this.trace.push(`   ${point} ${result}: ${record?.turn_id} v${record?.version} ${record?.status} step ${record?.step}/${record?.phase}, job ${job?.step ?? 'none'}`);
+    this.trace.push(
+      `   ${point} ${result}: ${record?.turn_id} v${record?.version} ${record?.status} step ${record?.step}/${record?.phase}, job ${job?.step ?? 'none'}`,
+    );
     return result;
   }
 
@@ -109,7 +128,8 @@ export class World {
   generating(record: TurnRecord, window: readonly Entry[], entryId: string): Reply {
     // An executor that has lost its step may work on what it read before; nothing of it is stored.
     if (this.store.record?.version === record.version) checkResults(window, 'before a generation', this.violate, entryId);
-    if (record.turn_count >= record.options.max_turns) this.violate('limit', `generation ${record.turn_count + 1} of ${record.options.max_turns}`);
+    if (record.turn_count >= record.options.max_turns)
+      this.violate('limit', `generation ${record.turn_count + 1} of ${record.options.max_turns}`);
     const id = entryIds.assistant(record.turn_id, record.step);
     if (this.generatedIds.has(id)) this.trace.push('   generation again');
     this.generatedIds.add(id);
@@ -123,7 +143,8 @@ export class World {
     const times = (this.invocations.get(key) ?? 0) + 1;
     this.invocations.set(key, times);
     checkInvocation(record, this.store.record, call, times, this.violate);
-    if (typeof call.arguments === 'object' && call.arguments !== null && 'held' in call.arguments) this.trace.push('   with held arguments');
+    if (typeof call.arguments === 'object' && call.arguments !== null && 'held' in call.arguments)
+      this.trace.push('   with held arguments');
     return { content: [{ type: 'text', text: 'ok' }], details: null, is_error: times % 2 === 0 };
   }
 
@@ -156,31 +177,41 @@ export class World {
       case 'go':
       case 'fail-before':
       case 'fail-after':
-        if (this.actors.length === 0) return this.deliver(this.store.job);
-        return this.resume(n % this.actors.length, kind);
+        if (this.actors.length === 0) this.deliver(this.store.job);
+        else this.resume(n % this.actors.length, kind);
+        return;
       case 'deliver':
-        return this.deliver(this.store.job);
+        this.deliver(this.store.job);
+        return;
       case 'deliver-old':
-        return this.deliver(this.delivered[n % Math.max(1, this.delivered.length)] ?? null);
+        this.deliver(this.delivered[n % Math.max(1, this.delivered.length)] ?? null);
+        return;
       case 'crash':
         this.trace.push('crash');
         this.actors.splice(0);
         this.store.takeOver();
-        return this.deliver(this.store.job);
+        this.deliver(this.store.job);
+        return;
       case 'stall':
         this.trace.push('another process takes over from a stalled one');
         this.store.takeOver();
-        return this.deliver(this.store.job);
+        this.deliver(this.store.job);
+        return;
       case 'send':
-        return this.start('send', send(this, SESSION, this.accepted.length), null);
+        this.start('send', send(this, SESSION, this.accepted.length), null);
+        return;
       case 'stop':
-        return this.start('stop', stop(this, n), null);
+        this.start('stop', stop(this, n), null);
+        return;
       case 'resolve':
-        return this.start('resolve', resolve(this, n), null);
+        this.start('resolve', resolve(this, n), null);
+        return;
       case 'expire':
-        return this.start('sweep', expire(this), null);
+        this.start('sweep', expire(this), null);
+        return;
       case 'leftover':
-        return this.start('leftover', takeLeftover(this, SESSION), null);
+        this.start('leftover', takeLeftover(this, SESSION), null);
+        return;
       default: {
         const unknown: never = kind;
         throw new Error(`unknown happening ${String(unknown)}`);
