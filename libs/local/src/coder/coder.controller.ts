@@ -1,17 +1,24 @@
 import { Controller, Inject, Optional } from '@nestjs/common';
 import { Ctx, Payload } from '@nestjs/microservices';
 import { IiiFunction, type InvocationContext } from '#libs/iii';
-import { CONFINE_SETTINGS, Scope, workingDirectorySettings, type ConfineSettings, type ConfineValues, type FilesystemScope } from '../confine/index.js';
-import { createFiles, type CreateFileSpec } from './edit/create-file.js';
-import { updateFiles, type UpdateFileSpec } from './edit/update-file.js';
+import {
+  CONFINE_SETTINGS,
+  type ConfineSettings,
+  type ConfineValues,
+  type FilesystemScope,
+  Scope,
+  workingDirectorySettings,
+} from '../confine/index.js';
+import { type CreateFileSpec, createFiles } from './edit/create-file.js';
+import { type UpdateFileSpec, updateFiles } from './edit/update-file.js';
 import { CoderError, coderError } from './errors.js';
 import { coderInfo } from './info.js';
-import { listFolder, type ListFolderRequest } from './list-folder.js';
+import { type ListFolderRequest, listFolder } from './list-folder.js';
 import { KeyedLock } from './lock.js';
-import { readFiles, type ReadFileRequest } from './read-file.js';
-import { coderSchemas as schemas } from './schemas.js';
-import { search, type SearchRequest } from './search/search.js';
-import { tree, type TreeRequest } from './tree.js';
+import { type ReadFileRequest, readFiles } from './read-file.js';
+import { coderSchemas as schemas } from './schemas/index.js';
+import { type SearchRequest, search } from './search/search.js';
+import { type TreeRequest, tree } from './tree.js';
 
 const invalid = (detail: string): Error => new CoderError('C210', detail);
 

@@ -1,5 +1,5 @@
 import { errorMessage } from '#libs/contracts';
-import { IsolateError, PathError, errnoOf, pathError } from '../confine/index.js';
+import { errnoOf, IsolateError, PathError, pathError } from '../confine/index.js';
 
 /** C210 bad input, C211 missing or denied, C213 exists or over budget, C216 the disk failed, C221 stale revision. */
 export type CoderCode = 'C210' | 'C211' | 'C213' | 'C216' | 'C221';

@@ -10,7 +10,7 @@ export interface NamedEntry {
 }
 
 /** Entries of one folder that are kept in memory; more are counted only. */
-export const MAX_FOLDER_ENTRIES = 100_000;
+const MAX_FOLDER_ENTRIES = 100_000;
 
 const byName = (a: NamedEntry, b: NamedEntry): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 

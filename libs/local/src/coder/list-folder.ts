@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Scope } from '../confine/index.js';
-import { entriesOf, statOf, type EntryKind } from './folder.js';
+import { type EntryKind, entriesOf, statOf } from './folder.js';
 
 export interface ListFolderRequest {
   path?: string;

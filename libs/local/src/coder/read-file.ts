@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ConfineValues, type OpenFile, type Scope } from '../confine/index.js';
-import { CoderError, coderError, entryError, type EntryError } from './errors.js';
+import { CoderError, coderError, type EntryError, entryError } from './errors.js';
 import { cutBytes, lineStarts, revisionOf } from './text.js';
 
 /** Which part of which file to read. Lines are 1-based and inclusive. */
@@ -41,7 +41,10 @@ const SCAN_MS = 20_000;
 
 /** Reads one file or a batch of them; see the function's description for the rules. */
 export async function readFiles(
-  scope: Scope, values: ConfineValues, request: ReadFileRequest, signal: AbortSignal,
+  scope: Scope,
+  values: ConfineValues,
+  request: ReadFileRequest,
+  signal: AbortSignal,
 ): Promise<ReadResult | { results: ReadEntry[] }> {
   const { path, paths } = request;
   if ((path ?? null) === null ? (paths ?? null) === null : (paths ?? null) !== null) {
@@ -91,9 +94,12 @@ async function readOne(scope: Scope, values: ConfineValues, target: ReadTarget, 
     const first = from ?? 1;
     const last = Math.min(to ?? starts.length, starts.length);
     const asked = first > starts.length ? bytes.subarray(0, 0) : bytes.subarray(starts[first - 1] ?? 0, starts[last] ?? bytes.length);
-    const window = fit(asked, first, target.numbered === true, budget);
+    const window = fitBudget(asked, first, target.numbered === true, budget);
     if (!windowed && window.cut) {
-      throw overBudget(target.path, `has ${bytes.length} bytes in ${starts.length} lines, more than the ${budget} that this call may return`);
+      throw overBudget(
+        target.path,
+        `has ${bytes.length} bytes in ${starts.length} lines, more than the ${budget} that this call may return`,
+      );
     }
     return {
       ...counted,
@@ -138,7 +144,12 @@ export async function readWhole(file: OpenFile, limit: number, signal: AbortSign
 }
 
 /** What of `asked` fits into `budget` bytes: whole lines, or a part of the first line when not even that fits. */
-function fit(asked: Buffer, first: number, numbered: boolean, budget: number): { content: string; lines: number; cut: boolean; is_utf8: boolean } {
+function fitBudget(
+  asked: Buffer,
+  first: number,
+  numbered: boolean,
+  budget: number,
+): { content: string; lines: number; cut: boolean; is_utf8: boolean } {
   if (!numbered && asked.length <= budget) {
     return { content: asked.toString('utf8'), lines: countLines(asked), cut: false, is_utf8: isUtf8(asked) };
   }
@@ -176,7 +187,12 @@ function countLines(bytes: Buffer): number {
 
 /** Reads a window of a file that is too large for memory: streams up to its first line, then keeps at most `budget` bytes. */
 async function readFar(
-  file: OpenFile, first: number, last: number, numbered: boolean, budget: number, signal: AbortSignal,
+  file: OpenFile,
+  first: number,
+  last: number,
+  numbered: boolean,
+  budget: number,
+  signal: AbortSignal,
 ): Promise<Pick<ReadResult, 'content' | 'is_utf8' | 'lines_returned' | 'more_lines' | 'total_lines'>> {
   const deadline = Date.now() + SCAN_MS;
   const kept: Buffer[] = [];
@@ -208,7 +224,7 @@ async function readFar(
     }
     await nextTurn();
   }
-  const window = fit(Buffer.concat(kept), first, numbered, budget);
+  const window = fitBudget(Buffer.concat(kept), first, numbered, budget);
   const total = ended ? line - (lastByte === 0x0a ? 1 : 0) : null;
   return {
     content: window.content,

@@ -27,7 +27,16 @@ describe('coder::read-file', () => {
     const path = await put('a.txt', 'one\ntwo\n');
     await chmod(path, 0o640);
     const result = await read({ path: 'a.txt' });
-    expect(result).toMatchObject({ path, content: 'one\ntwo\n', size: 8, mode: 0o640, is_utf8: true, lines_returned: 2, more_lines: false, total_lines: 2 });
+    expect(result).toMatchObject({
+      path,
+      content: 'one\ntwo\n',
+      size: 8,
+      mode: 0o640,
+      is_utf8: true,
+      lines_returned: 2,
+      more_lines: false,
+      total_lines: 2,
+    });
     expect(Math.abs(result.mtime - Date.now() / 1_000)).toBeLessThan(60);
     expect(result.revision).toMatch(/^sha256:[0-9a-f]{32}$/);
   });
@@ -53,7 +62,13 @@ describe('coder::read-file', () => {
 
   it('tells metadata only', async () => {
     await put('s.txt', 'x\ny\n');
-    expect(await read({ path: 's.txt', stat: true })).toMatchObject({ content: null, size: 4, total_lines: 2, is_utf8: true, lines_returned: 0 });
+    expect(await read({ path: 's.txt', stat: true })).toMatchObject({
+      content: null,
+      size: 4,
+      total_lines: 2,
+      is_utf8: true,
+      lines_returned: 0,
+    });
     expect(await failure(read({ path: 's.txt', stat: true, line_from: 1 }))).toMatch(/^C210: stat/);
   });
 
@@ -64,7 +79,9 @@ describe('coder::read-file', () => {
 
   it('fails a whole file over budget with what to do, and cuts a range at whole lines', async () => {
     await put('long.txt', 'é'.repeat(49).concat('\n').repeat(100));
-    expect(await failure(read({ path: 'long.txt', max_output_bytes: 1_000 }))).toMatch(/^C213: long\.txt has 9900 bytes in 100 lines.*line_from/);
+    expect(await failure(read({ path: 'long.txt', max_output_bytes: 1_000 }))).toMatch(
+      /^C213: long\.txt has 9900 bytes in 100 lines.*line_from/,
+    );
     expect(await read({ path: 'long.txt', line_from: 1, max_output_bytes: 250 })).toMatchObject({ lines_returned: 2, more_lines: true });
     const cut = await read({ path: 'long.txt', line_from: 1, max_output_bytes: 10 });
     expect(cut).toMatchObject({ content: 'ééééé', more_lines: true, is_utf8: true });
@@ -75,7 +92,9 @@ describe('coder::read-file', () => {
     await put('b1.txt', 'b1');
     await put('b2.txt', '1\n2\n3\n');
     await put('.env', 'KEY=1');
-    const { results } = await app.call<{ results: ReadEntry[] }>('coder::read-file', { paths: ['b1.txt', { path: 'b2.txt', line_from: 2, line_to: 2, numbered: true }, 'none', '.env', '../x'] });
+    const { results } = await app.call<{ results: ReadEntry[] }>('coder::read-file', {
+      paths: ['b1.txt', { path: 'b2.txt', line_from: 2, line_to: 2, numbered: true }, 'none', '.env', '../x'],
+    });
     expect(results).toMatchObject([
       { success: true, content: 'b1' },
       { success: true, content: '2→2\n' },
@@ -88,21 +107,29 @@ describe('coder::read-file', () => {
     expect(second.results).toMatchObject([{ success: true }, { success: false, error: { code: 'C213' } }, { success: true }]);
   });
 
-  it.each([[{}], [{ path: 'a', paths: ['b'] }], [{ path: 'a', line_from: 0 }], [{ path: 'a', line_from: 5, line_to: 4 }], [{ path: 3 }], [{ path: '' }]])(
-    'refuses %j', async (payload) => {
-      expect(await failure(read(payload))).toMatch(/^C210: /);
+  it.each([
+    [{}],
+    [{ path: 'a', paths: ['b'] }],
+    [{ path: 'a', line_from: 0 }],
+    [{ path: 'a', line_from: 5, line_to: 4 }],
+    [{ path: 3 }],
+    [{ path: '' }],
+  ])('refuses %j', async (payload) => {
+    expect(await failure(read(payload))).toMatch(/^C210: /);
+  });
+
+  it.each(['/etc/passwd', '../../../../etc/passwd', '/proc/self/environ', 'link', '/dev/zero', 'pipe'])(
+    'does not read %s',
+    async (path) => {
+      await symlink('/etc/passwd', join(app.root, 'link')).catch(() => undefined);
+      try {
+        execFileSync('/bin/sh', ['-c', 'mkfifo "$1"', 'sh', join(app.root, 'pipe')], { stdio: 'ignore' });
+      } catch {
+        // It is there already.
+      }
+      expect(await failure(read({ path }))).toMatch(/^C21[01]: /);
     },
   );
-
-  it.each(['/etc/passwd', '../../../../etc/passwd', '/proc/self/environ', 'link', '/dev/zero', 'pipe'])('does not read %s', async (path) => {
-    await symlink('/etc/passwd', join(app.root, 'link')).catch(() => undefined);
-    try {
-      execFileSync('mkfifo', [join(app.root, 'pipe')], { stdio: 'ignore' });
-    } catch {
-      // It is there already.
-    }
-    expect(await failure(read({ path }))).toMatch(/^C21[01]: /);
-  });
 
   it('reads ranges of a huge file without holding it or the event loop', async () => {
     const path = await put('huge.txt', '');
@@ -117,7 +144,11 @@ describe('coder::read-file', () => {
       result = await read({ path: 'huge.txt', line_from: 599_999 });
     });
     expect(result).toMatchObject({ lines_returned: 2, more_lines: false, total_lines: 600_000 });
-    expect(await read({ path: 'huge.txt', line_from: 599_999, line_to: 599_999, numbered: true })).toMatchObject({ more_lines: true, lines_returned: 1, content: `599999→${'x'.repeat(99)}\n` });
+    expect(await read({ path: 'huge.txt', line_from: 599_999, line_to: 599_999, numbered: true })).toMatchObject({
+      more_lines: true,
+      lines_returned: 1,
+      content: `599999→${'x'.repeat(99)}\n`,
+    });
     expect(blocked).toBeLessThan(100);
   });
 
@@ -147,7 +178,12 @@ describe('coder::list-folder', () => {
     await symlink('/etc', join(app.root, 'list', 'away'));
     const first = await app.call<ListFolderResult>('coder::list-folder', { path: 'list', page_size: 4 });
     expect(first).toMatchObject({ path: join(app.root, 'list'), page: 1, page_size: 4, total: 6, has_more: true });
-    expect(first.entries.map((e) => [e.name, e.kind, e.non_accessible])).toEqual([['.env', 'file', true], ['a.txt', 'file', false], ['away', 'symlink', false], ['b.txt', 'file', false]]);
+    expect(first.entries.map((e) => [e.name, e.kind, e.non_accessible])).toEqual([
+      ['.env', 'file', true],
+      ['a.txt', 'file', false],
+      ['away', 'symlink', false],
+      ['b.txt', 'file', false],
+    ]);
     const second = await app.call<ListFolderResult>('coder::list-folder', { path: 'list', page: 2, page_size: 4 });
     expect(second.entries.map((e) => e.name)).toEqual(['c.txt', 'sub']);
     expect(second.has_more).toBe(false);
@@ -174,11 +210,18 @@ describe('coder::tree and coder::info', () => {
     await put('tree/src/deep/er/b.ts', 'b');
     await put('tree/node_modules/x/index.js', '');
     for (let i = 0; i < 5; i++) await put(`tree/wide/${i}.txt`, '');
-    const { root, path } = await app.call<{ root: TreeNode; path: string }>('coder::tree', { path: 'tree', max_depth: 2, per_folder_limit: 3 });
+    const { root, path } = await app.call<{ root: TreeNode; path: string }>('coder::tree', {
+      path: 'tree',
+      max_depth: 2,
+      per_folder_limit: 3,
+    });
     expect(path).toBe(join(app.root, 'tree'));
     const [modules, src, wide] = root.children ?? [];
     expect(modules).toMatchObject({ name: 'node_modules', truncated: { reason: 'default_exclude' } });
-    expect(src?.children).toMatchObject([{ name: 'a.ts', kind: 'file', size: 1 }, { name: 'deep', truncated: { reason: 'max_depth' } }]);
+    expect(src?.children).toMatchObject([
+      { name: 'a.ts', kind: 'file', size: 1 },
+      { name: 'deep', truncated: { reason: 'max_depth' } },
+    ]);
     expect(wide).toMatchObject({ truncated: { reason: 'per_folder_limit', shown: 3, total: 5 } });
     const all = await app.call<{ root: TreeNode }>('coder::tree', { path: 'tree/node_modules', use_default_excludes: false });
     expect(JSON.stringify(all.root)).toContain('index.js');
@@ -189,11 +232,18 @@ describe('coder::tree and coder::info', () => {
     await symlink('.', join(app.root, 'loop', 'self'));
     await symlink('/etc', join(app.root, 'loop', 'etc'));
     const { root } = await app.call<{ root: TreeNode }>('coder::tree', { path: 'loop' });
-    expect(root.children?.map((c) => [c.name, c.kind, c.children])).toEqual([['etc', 'symlink', undefined], ['self', 'symlink', undefined]]);
+    expect(root.children?.map((c) => [c.name, c.kind, c.children])).toEqual([
+      ['etc', 'symlink', undefined],
+      ['self', 'symlink', undefined],
+    ]);
   });
 
   it('tells roots and budgets, and fails where file functions are off', async () => {
-    expect(await app.call('coder::info', {})).toMatchObject({ allowed_roots: [app.root], session_root: app.root, budgets: { max_output_bytes: 131_072 } });
+    expect(await app.call('coder::info', {})).toMatchObject({
+      allowed_roots: [app.root],
+      session_root: app.root,
+      budgets: { max_output_bytes: 131_072 },
+    });
     app.values.root = 'off';
     expect(await failure(app.call('coder::info', {}))).toMatch(/^C211: .*off/);
     app.values.root = app.root;

@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
-import { PathError, errnoOf, type OpenFolder, type Scope } from '../confine/index.js';
+import { errnoOf, type OpenFolder, PathError, type Scope } from '../confine/index.js';
 import { isDefaultExclude } from './excludes.js';
-import { entriesOf, statOf, type EntryKind } from './folder.js';
+import { type EntryKind, entriesOf, statOf } from './folder.js';
 
 export interface TreeRequest {
   path?: string;
@@ -37,7 +37,12 @@ export async function tree(scope: Scope, request: TreeRequest, signal: AbortSign
   const walk = new TreeWalk(scope, request, signal);
   const folder = await scope.openFolder(request.path ?? '.');
   try {
-    const root: TreeNode = { name: basename(folder.path), kind: 'dir', ...(await statOf(folder, '.')), non_accessible: scope.isHidden(folder.path) };
+    const root: TreeNode = {
+      name: basename(folder.path),
+      kind: 'dir',
+      ...(await statOf(folder, '.')),
+      non_accessible: scope.isHidden(folder.path),
+    };
     await walk.fill(root, folder, 0);
     return { path: folder.path, root };
   } finally {
@@ -102,4 +107,9 @@ class TreeWalk {
   }
 }
 
-const truncation = (reason: Truncation['reason'], shown: number, total: number | null, hint: string): Truncation => ({ reason, shown, total, hint });
+const truncation = (reason: Truncation['reason'], shown: number, total: number | null, hint: string): Truncation => ({
+  reason,
+  shown,
+  total,
+  hint,
+});

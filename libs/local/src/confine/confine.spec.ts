@@ -75,7 +75,7 @@ describe('Scope', () => {
   });
 
   it('refuses pipes, folders and odd paths without waiting', async () => {
-    execFileSync('mkfifo', [join(root, 'pipe')]);
+    execFileSync('/bin/sh', ['-c', 'mkfifo "$1"', 'sh', join(root, 'pipe')]);
     await expect(content('pipe')).rejects.toMatchObject({ reason: 'type' });
     await expect(content('.')).rejects.toMatchObject({ reason: 'type' });
     await expect(content('')).rejects.toMatchObject({ reason: 'invalid' });

@@ -1,8 +1,8 @@
-import { constants, existsSync, type BigIntStats, type Dirent } from 'node:fs';
-import { lstat, mkdir, open, opendir, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
+import { type BigIntStats, constants, type Dirent, existsSync } from 'node:fs';
+import { type FileHandle, lstat, mkdir, open, opendir, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { compileGlobs, type PathMatcher } from './glob.js';
-import { PathError, errnoOf, pathError } from './path-error.js';
+import { errnoOf, PathError, pathError } from './path-error.js';
 import type { ConfineValues } from './settings.js';
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -20,7 +20,7 @@ export interface FilesystemScope {
 }
 
 /** True when `path` is `root` or below it. Both are real paths. */
-export const isInside = (root: string, path: string): boolean => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+const isInside = (root: string, path: string): boolean => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 
 /** An open regular file that was inside the root when it was opened. Close its handle. */
 export interface OpenFile {
@@ -144,7 +144,8 @@ export class Scope {
     this.assertInside(whole, path);
     this.assertAccessible(whole, path);
     if (whole === this.root) throw new PathError('type', `${path} is the root folder itself`);
-    if (missing.length > 0 && !create) throw new PathError('missing', `the folder of ${path} does not exist; pass parents: true to make it`);
+    if (missing.length > 0 && !create)
+      throw new PathError('missing', `the folder of ${path} does not exist; pass parents: true to make it`);
     let folder = await this.openFolderAt(found, path);
     for (const name of missing) {
       const parent = folder;
@@ -222,7 +223,10 @@ export class Scope {
 
 function notAFile(found: { isDirectory(): boolean; isSymbolicLink(): boolean }, path: string): PathError {
   if (found.isSymbolicLink()) return new PathError('outside', `${path} is or became a symbolic link`);
-  return new PathError('type', found.isDirectory() ? `${path} is a folder, not a file` : `${path} is not a regular file (a device, pipe or socket)`);
+  return new PathError(
+    'type',
+    found.isDirectory() ? `${path} is a folder, not a file` : `${path} is not a regular file (a device, pipe or socket)`,
+  );
 }
 
 async function real(path: string, shown = path): Promise<string> {

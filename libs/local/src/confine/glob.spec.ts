@@ -33,8 +33,8 @@ describe('compileGlobs', () => {
 
   it('takes no longer for a glob that is made to be slow', () => {
     const began = performance.now();
-    expect(compileGlobs(['*a'.repeat(60) + 'b'])('a'.repeat(4_000))).toBe(false);
-    expect(compileGlobs(['**/a/'.repeat(60) + 'b'])('a/'.repeat(1_000))).toBe(false);
+    expect(compileGlobs([`${'*a'.repeat(60)}b`])('a'.repeat(4_000))).toBe(false);
+    expect(compileGlobs([`${'**/a/'.repeat(60)}b`])('a/'.repeat(1_000))).toBe(false);
     expect(compileGlobs(['{a,b}'.repeat(30)])('c')).toBe(false);
     expect(performance.now() - began).toBeLessThan(500);
   });

@@ -17,7 +17,10 @@ export function compileGlobs(globs: readonly string[]): PathMatcher {
 }
 
 function compileOne(glob: string): (parts: readonly string[]) => boolean {
-  const pattern = glob.replace(/^\.?\//, '').split('/').filter((part) => part !== '');
+  const pattern = glob
+    .replace(/^\.?\//, '')
+    .split('/')
+    .filter((part) => part !== '');
   if (!glob.includes('/')) return (parts) => matchPart(glob, parts.at(-1) ?? '');
   return (parts) => matchParts(pattern, parts);
 }

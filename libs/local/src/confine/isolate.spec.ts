@@ -2,9 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { Isolate, IsolateError } from './isolate.js';
 import { longestBlock } from './test/app.js';
 
-const spin = () => (input: string): number => {
-  for (;;) if (input === 'end') return 1;
-};
+const spin =
+  () =>
+  (input: string): number => {
+    for (;;) if (input === 'end') return 1;
+  };
 
 describe('Isolate', () => {
   it('runs inputs one after the other with what it set up', async () => {
@@ -32,14 +34,21 @@ describe('Isolate', () => {
   });
 
   it('reports what the work throws, and survives memory that it eats', async () => {
-    const thrower = new Isolate(() => (): number => {
-      throw new Error('no good');
-    }, null);
+    const thrower = new Isolate(
+      () => (): number => {
+        throw new Error('no good');
+      },
+      null,
+    );
     await expect(thrower.run(1 as never, { timeoutMs: 5_000 })).rejects.toThrow('no good');
-    const eater = new Isolate(() => (): number => {
-      const held: unknown[] = [];
-      for (;;) held.push(new Array(100_000).fill({}).map(() => ({})));
-    }, null, 24);
+    const eater = new Isolate(
+      () => (): number => {
+        const held: unknown[] = [];
+        for (;;) held.push(new Array(100_000).fill({}).map(() => ({})));
+      },
+      null,
+      24,
+    );
     await expect(eater.run(1 as never, { timeoutMs: 15_000 })).rejects.toBeInstanceOf(IsolateError);
   });
 });

@@ -31,7 +31,16 @@ export const CONFINE_SETTINGS = Symbol('harness:confine-settings');
 export const confineDefaults: ConfineValues = {
   root: null,
   allow_private_addresses: false,
-  non_accessible_globs: ['**/.env', '**/.env.local', '**/.env.*.local', '**/.env.production', '**/*.pem', '**/*.key', '**/id_rsa', '**/id_ed25519'],
+  non_accessible_globs: [
+    '**/.env',
+    '**/.env.local',
+    '**/.env.*.local',
+    '**/.env.production',
+    '**/*.pem',
+    '**/*.key',
+    '**/id_rsa',
+    '**/id_ed25519',
+  ],
   max_output_bytes: 131_072,
   max_batch_bytes: 524_288,
   max_file_bytes: 10_485_760,

@@ -1,5 +1,5 @@
 import { errorMessage } from '#libs/contracts';
-import { PathError, errnoOf, type PathReason } from '../confine/index.js';
+import { errnoOf, PathError, type PathReason } from '../confine/index.js';
 
 /** S210 invalid, S211 missing, S212 wrong type, S215 outside or denied, S216 internal, S300 no sandbox here. */
 export type ShellCode = 'S210' | 'S211' | 'S212' | 'S215' | 'S216' | 'S300';
@@ -18,7 +18,12 @@ export class ShellError extends Error {
 }
 
 const PATH_CODES: { [reason in PathReason]: ShellCode } = {
-  off: 'S215', invalid: 'S210', outside: 'S215', missing: 'S211', denied: 'S215', type: 'S212',
+  off: 'S215',
+  invalid: 'S210',
+  outside: 'S215',
+  missing: 'S211',
+  denied: 'S215',
+  type: 'S212',
 };
 
 /** Says what went wrong before or while a command was started. */

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFile, readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { errnoOf } from '../confine/index.js';
 
 /** Sends a signal to all processes of a group; false when none is left. */

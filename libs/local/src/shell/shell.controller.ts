@@ -4,7 +4,7 @@ import type { Schema } from '#libs/contracts';
 import { IiiFunction, type InvocationContext } from '#libs/iii';
 import type { CommandResult } from './command.js';
 import { ShellError } from './errors.js';
-import { ShellService, type ExecRequest } from './shell.service.js';
+import { type ExecRequest, ShellService } from './shell.service.js';
 
 const request: Schema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
@@ -13,12 +13,31 @@ const request: Schema = {
   examples: [{ command: 'npm test -- --run src/a.spec.ts', timeout_ms: 60_000 }],
   properties: {
     command: { type: 'string', minLength: 1, description: 'A command line for /bin/sh, or the program alone when args is given.' },
-    args: { type: ['array', 'null'], items: { type: 'string' }, default: null, description: 'Runs the program with exactly these arguments and no shell.' },
+    args: {
+      type: ['array', 'null'],
+      items: { type: 'string' },
+      default: null,
+      description: 'Runs the program with exactly these arguments and no shell.',
+    },
     cwd: { type: ['string', 'null'], default: null, description: 'Folder to run in, inside the root; the root when left out.' },
-    env: { type: ['object', 'null'], additionalProperties: { type: 'string' }, default: null, description: 'Variables to add to a small default environment.' },
+    env: {
+      type: ['object', 'null'],
+      additionalProperties: { type: 'string' },
+      default: null,
+      description: 'Variables to add to a small default environment.',
+    },
     stdin: { type: ['string', 'null'], default: null, description: 'Text for the standard input; empty when left out.' },
-    timeout_ms: { type: ['integer', 'null'], minimum: 1, default: 10_000, description: 'The command is ended after this time; at most 120000.' },
-    target: { type: ['object', 'null'], properties: { kind: { type: 'string' }, sandbox_id: { type: 'string' } }, description: 'Not available here.' },
+    timeout_ms: {
+      type: ['integer', 'null'],
+      minimum: 1,
+      default: 10_000,
+      description: 'The command is ended after this time; at most 120000.',
+    },
+    target: {
+      type: ['object', 'null'],
+      properties: { kind: { type: 'string' }, sandbox_id: { type: 'string' } },
+      description: 'Not available here.',
+    },
     fs_scope: { type: ['object', 'null'], description: 'Set by the harness to narrow a call; leave it out.' },
   },
 };
@@ -27,7 +46,10 @@ const response: Schema = {
   type: 'object',
   required: ['stdout', 'stderr', 'exit_code', 'timed_out', 'duration_ms', 'stdout_truncated', 'stderr_truncated'],
   properties: {
-    stdout: { type: 'string', description: 'At most 1 MiB: the beginning and the end, with a line between them that says how much is left out.' },
+    stdout: {
+      type: 'string',
+      description: 'At most 1 MiB: the beginning and the end, with a line between them that says how much is left out.',
+    },
     stderr: { type: 'string' },
     exit_code: { type: ['integer', 'null'], description: 'Null when a signal ended the command.' },
     signal: { type: ['string', 'null'] },

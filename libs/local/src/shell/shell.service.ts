@@ -1,6 +1,6 @@
-import { Inject, Injectable, Optional, type OnModuleDestroy } from '@nestjs/common';
-import { CONFINE_SETTINGS, Scope, workingDirectorySettings, type ConfineSettings, type FilesystemScope } from '../confine/index.js';
-import { runCommand, type CommandResult } from './command.js';
+import { Inject, Injectable, type OnModuleDestroy, Optional } from '@nestjs/common';
+import { CONFINE_SETTINGS, type ConfineSettings, type FilesystemScope, Scope, workingDirectorySettings } from '../confine/index.js';
+import { type CommandResult, runCommand } from './command.js';
 import { commandEnvironment } from './environment.js';
 import { ShellError, shellError } from './errors.js';
 import { signalGroup } from './process-group.js';
@@ -46,23 +46,25 @@ export class ShellService implements OnModuleDestroy {
       const cwd = await scope.openFolder(request.cwd ?? '.');
       await cwd.close();
       signal.throwIfAborted();
-      return await this.track(runCommand({
-        ...programOf(request),
-        cwd: cwd.path,
-        env: commandEnvironment(process.env, values.command_env, request.env ?? {}),
-        stdin: request.stdin ?? null,
-        timeoutMs: Math.min(request.timeout_ms ?? DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS),
-        outputLimit: values.max_command_output_bytes,
-        signal: AbortSignal.any([signal, this.stopping.signal]),
-        started: (group) => {
-          this.groups.add(group);
-          this.watchdog.add(group);
-        },
-        ended: (group) => {
-          this.groups.delete(group);
-          this.watchdog.remove(group);
-        },
-      }));
+      return await this.track(
+        runCommand({
+          ...programOf(request),
+          cwd: cwd.path,
+          env: commandEnvironment(process.env, values.command_env, request.env ?? {}),
+          stdin: request.stdin ?? null,
+          timeoutMs: Math.min(request.timeout_ms ?? DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS),
+          outputLimit: values.max_command_output_bytes,
+          signal: AbortSignal.any([signal, this.stopping.signal]),
+          started: (group) => {
+            this.groups.add(group);
+            this.watchdog.add(group);
+          },
+          ended: (group) => {
+            this.groups.delete(group);
+            this.watchdog.remove(group);
+          },
+        }),
+      );
     } catch (error) {
       throw shellError(error, request.command);
     }

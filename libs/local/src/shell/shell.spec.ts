@@ -18,7 +18,8 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const exec = (payload: object, options: { signal?: AbortSignal } = {}): Promise<CommandResult> => app.call<CommandResult>('shell::exec', payload, options);
+const exec = (payload: object, options: { signal?: AbortSignal } = {}): Promise<CommandResult> =>
+  app.call<CommandResult>('shell::exec', payload, options);
 
 /** True while the process is there and not a zombie. */
 async function isAlive(pid: number): Promise<boolean> {
@@ -44,7 +45,12 @@ async function pidIn(file: string): Promise<number> {
 describe('shell::exec', () => {
   it('runs a command line with a shell, and a program without one', async () => {
     expect(await exec({ command: 'echo out; echo err >&2; pwd; exit 3' })).toMatchObject({
-      stdout: `out\n${app.root}\n`, stderr: 'err\n', exit_code: 3, timed_out: false, stdout_truncated: false, stderr_truncated: false,
+      stdout: `out\n${app.root}\n`,
+      stderr: 'err\n',
+      exit_code: 3,
+      timed_out: false,
+      stdout_truncated: false,
+      stderr_truncated: false,
     });
     expect((await exec({ command: 'printf', args: ['%s|', '$HOME; rm', '*', 'a b'] })).stdout).toBe('$HOME; rm|*|a b|');
     expect((await exec({ command: 'cat', args: [], stdin: 'ünput' })).stdout).toBe('ünput');
@@ -66,7 +72,10 @@ describe('shell::exec', () => {
     } finally {
       for (const name of ['TEST_API_KEY', 'GITHUB_TOKEN', 'LC_TEST']) delete process.env[name];
     }
-    expect(commandEnvironment({ PATH: 'p', AWS_SECRET_ACCESS_KEY: 's', ANTHROPIC_API_KEY: 'k', CI: '1' }, ['CI'], {}, 'linux')).toEqual({ PATH: 'p', CI: '1' });
+    expect(commandEnvironment({ PATH: 'p', AWS_SECRET_ACCESS_KEY: 's', ANTHROPIC_API_KEY: 'k', CI: '1' }, ['CI'], {}, 'linux')).toEqual({
+      PATH: 'p',
+      CI: '1',
+    });
     expect(commandEnvironment({ Path: 'p', SystemRoot: 'w' }, [], {}, 'win32')).toEqual({ Path: 'p', SystemRoot: 'w' });
   });
 
@@ -75,7 +84,14 @@ describe('shell::exec', () => {
     await symlink('/etc', join(app.root, 'away'));
     await writeFile(join(app.root, 'file'), '');
     expect((await exec({ command: 'pwd', cwd: 'sub' })).stdout).toBe(`${join(app.root, 'sub')}\n`);
-    for (const [cwd, code] of [['..', 'S215'], ['/etc', 'S215'], ['away', 'S215'], ['none', 'S211'], ['file', 'S212'], ['a\0b', 'S210']]) {
+    for (const [cwd, code] of [
+      ['..', 'S215'],
+      ['/etc', 'S215'],
+      ['away', 'S215'],
+      ['none', 'S211'],
+      ['file', 'S212'],
+      ['a\0b', 'S210'],
+    ]) {
       expect(await failure(exec({ command: 'pwd', cwd }))).toMatch(new RegExp(`^${code}: cwd: `));
     }
     app.values.root = 'off';
@@ -94,7 +110,10 @@ describe('shell::exec', () => {
   });
 
   it('ends the whole group at the timeout, also what ignores TERM', async () => {
-    const result = await exec({ command: `sh -c 'trap "" TERM; echo $$ > stubborn; while :; do sleep 1; done' & sleep 100`, timeout_ms: 300 });
+    const result = await exec({
+      command: `sh -c 'trap "" TERM; echo $$ > stubborn; while :; do sleep 1; done' & sleep 100`,
+      timeout_ms: 300,
+    });
     expect(result).toMatchObject({ timed_out: true, exit_code: null, signal: 'SIGTERM' });
     expect(result.duration_ms).toBeLessThan(4_000);
     await gone(await pidIn('stubborn'));
@@ -107,7 +126,9 @@ describe('shell::exec', () => {
 
   it('ends everything when the caller gives up', async () => {
     const controller = new AbortController();
-    const running = failure(exec({ command: 'sleep 100 & echo $! > grandchild; sleep 100', timeout_ms: 60_000 }, { signal: controller.signal }));
+    const running = failure(
+      exec({ command: 'sleep 100 & echo $! > grandchild; sleep 100', timeout_ms: 60_000 }, { signal: controller.signal }),
+    );
     const pid = await pidIn('grandchild');
     controller.abort();
     expect(await running).toContain('invocation_stopped');
@@ -122,7 +143,9 @@ describe('shell::exec', () => {
   });
 
   it('does not wait for a process that left the group and holds the pipe', async () => {
-    const result = await exec({ command: 'setsid sh -c "echo \\$\\$ > escaped; exec sleep 30" & while [ ! -s escaped ]; do sleep 0.01; done; echo done' });
+    const result = await exec({
+      command: 'setsid sh -c "echo \\$\\$ > escaped; exec sleep 30" & while [ ! -s escaped ]; do sleep 0.01; done; echo done',
+    });
     const pid = await pidIn('escaped');
     process.kill(pid, 'SIGKILL');
     expect(result).toMatchObject({ stdout: 'done\n', exit_code: 0 });
@@ -176,13 +199,20 @@ describe('shell::exec', () => {
   });
 
   it('leaves nothing running when this process is killed', async () => {
-    const parent = spawn(process.execPath, ['-e', `
+    const parent = spawn(
+      process.execPath,
+      [
+        '-e',
+        `
       const { spawn } = require('node:child_process');
       const dog = spawn('/bin/sh', ['-c', ${JSON.stringify(WATCHDOG_SCRIPT)}], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
       const sleeper = spawn('/bin/sh', ['-c', 'sleep 100 & wait'], { detached: true, stdio: 'ignore' });
       const other = spawn('/bin/sh', ['-c', 'exit 0'], { detached: true, stdio: 'ignore' });
       dog.stdin.write('add ' + other.pid + '\\nadd ' + sleeper.pid + '\\ndel ' + other.pid + '\\n', () => console.log(sleeper.pid));
-      setInterval(() => {}, 1000);`], { stdio: ['ignore', 'pipe', 'inherit'] });
+      setInterval(() => {}, 1000);`,
+      ],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
     const [line] = (await once(parent.stdout, 'data')) as [Buffer];
     const pid = Number(line.toString());
     expect(await isAlive(pid)).toBe(true);
@@ -202,4 +232,3 @@ describe('OutputBuffer', () => {
     expect(buffer.text()).toBe('aéé\n[... 4 of 12 bytes left out ...]\néx');
   });
 });
-

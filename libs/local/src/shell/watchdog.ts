@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 
 /** Reads `add <group>` and `del <group>`; when its input ends, this process is gone and what it left running is ended. */
 export const WATCHDOG_SCRIPT = `groups=''

@@ -1,7 +1,16 @@
 /** Codes of `state::*` errors. */
 export type StateCode =
-  | 'INVALID_ARGUMENTS' | 'VALUE_TOO_LARGE' | 'GET_ERROR' | 'SET_ERROR' | 'DELETE_ERROR' | 'UPDATE_ERROR' | 'LIST_ERROR' | 'LIST_GROUPS_ERROR'
-  | 'INVALID_CURSOR' | 'ROW_TOO_LARGE' | 'SNAPSHOT_CAPACITY';
+  | 'INVALID_ARGUMENTS'
+  | 'VALUE_TOO_LARGE'
+  | 'GET_ERROR'
+  | 'SET_ERROR'
+  | 'DELETE_ERROR'
+  | 'UPDATE_ERROR'
+  | 'LIST_ERROR'
+  | 'LIST_GROUPS_ERROR'
+  | 'INVALID_CURSOR'
+  | 'ROW_TOO_LARGE'
+  | 'SNAPSHOT_CAPACITY';
 
 /** An error of a `state::*` function; its message starts with its code. */
 export class StateError extends Error {

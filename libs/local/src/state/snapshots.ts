@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { JsonValue } from '#libs/contracts';
 import { CLOCK, type Clock } from '#libs/turn';
 import { StateError } from './errors.js';
-import { StateStore, parse, type StateRow } from './state-store.js';
+import { parse, type StateRow, StateStore } from './state-store.js';
 
 export interface EntryPage {
   entries: { key: string; value: JsonValue }[];
@@ -52,7 +52,10 @@ export class StateSnapshots {
     }
     if (end === offset && end < rows.length) {
       if (cursor !== null) this.byCursor.set(cursor, snapshot);
-      throw new StateError('ROW_TOO_LARGE', `the entry ${JSON.stringify(rows[end]?.key)} has ${bytesOf(rows[end])} bytes; max_bytes is ${maxBytes}`);
+      throw new StateError(
+        'ROW_TOO_LARGE',
+        `the entry ${JSON.stringify(rows[end]?.key)} has ${bytesOf(rows[end])} bytes; max_bytes is ${maxBytes}`,
+      );
     }
     const entries = rows.slice(offset, end).map(({ key, value }) => ({ key, value: parse(value) }));
     const done = end >= rows.length;
@@ -90,4 +93,5 @@ export class StateSnapshots {
   }
 }
 
-const bytesOf = (row: StateRow | undefined): number => (row === undefined ? 0 : Buffer.byteLength(row.value) + Buffer.byteLength(JSON.stringify(row.key)) + 18);
+const bytesOf = (row: StateRow | undefined): number =>
+  row === undefined ? 0 : Buffer.byteLength(row.value) + Buffer.byteLength(JSON.stringify(row.key)) + 18;

@@ -1,6 +1,6 @@
 import { Inject, Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { errorMessage, type JsonValue } from '#libs/contracts';
-import { BUS, TriggerBindings, type Bus, type TriggerTypeDefinition } from '#libs/iii';
+import { BUS, type Bus, TriggerBindings, type TriggerTypeDefinition } from '#libs/iii';
 import type { StateChange } from './state-store.js';
 
 /** Which changes a bound function wants to hear of. */
@@ -26,7 +26,10 @@ const definition: TriggerTypeDefinition = {
     properties: {
       scope: { type: ['string', 'null'], description: 'Only changes in this scope.' },
       key: { type: ['string', 'null'], description: 'Only changes of this key.' },
-      condition_function_id: { type: ['string', 'null'], description: 'Called first with the event; the event is dropped when it answers false.' },
+      condition_function_id: {
+        type: ['string', 'null'],
+        description: 'Called first with the event; the event is dropped when it answers false.',
+      },
     },
   },
   call_request_format: {

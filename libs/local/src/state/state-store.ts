@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { errorMessage, type JsonValue } from '#libs/contracts';
-import { DATABASE, SqliteWriter, type SqliteConnection, type SqliteStatement } from '../sqlite/index.js';
-import { StateError, type StateCode } from './errors.js';
+import { DATABASE, type SqliteConnection, type SqliteStatement, SqliteWriter } from '../sqlite/index.js';
+import { type StateCode, StateError } from './errors.js';
 import { applyUpdateOps, type UpdateOp, type UpdateOpError } from './update-ops.js';
 
 /** What a write did; `undefined` stands for a key that is not there. */
@@ -16,7 +16,7 @@ export interface StateRow {
 }
 
 /** Largest stored value, in bytes of JSON. */
-export const MAX_VALUE_BYTES = 8_388_608;
+const MAX_VALUE_BYTES = 8_388_608;
 
 /** Values by scope and key, on SQLite. A write is durable when its promise resolves. */
 @Injectable()
@@ -33,7 +33,9 @@ export class StateStore {
     @Inject(SqliteWriter) private readonly writer: SqliteWriter,
   ) {
     this.selectOne = db.prepare('SELECT value FROM state WHERE scope = ? AND key = ?');
-    this.upsert = db.prepare('INSERT INTO state (scope, key, value) VALUES (?, ?, ?) ON CONFLICT (scope, key) DO UPDATE SET value = excluded.value');
+    this.upsert = db.prepare(
+      'INSERT INTO state (scope, key, value) VALUES (?, ?, ?) ON CONFLICT (scope, key) DO UPDATE SET value = excluded.value',
+    );
     this.remove = db.prepare('DELETE FROM state WHERE scope = ? AND key = ?');
     this.selectScope = db.prepare('SELECT key, value FROM state WHERE scope = ? ORDER BY key');
     this.selectKeys = db.prepare('SELECT key FROM state WHERE scope = ? ORDER BY key');

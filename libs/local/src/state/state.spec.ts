@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CLOCK } from '#libs/turn';
 import { failure, startApp, type TestApp } from '../confine/test/app.js';
-import { DATABASE, SqliteWriter, openDatabase, type SqliteConnection } from '../sqlite/index.js';
+import { DATABASE, openDatabase, type SqliteConnection, SqliteWriter } from '../sqlite/index.js';
 import type { EntryPage } from './snapshots.js';
-import type { StateEvent } from './state-events.js';
 import { StateModule } from './state.module.js';
+import type { StateEvent } from './state-events.js';
 import { applyUpdateOps, type UpdateOp } from './update-ops.js';
 
 let dataDir: string;
@@ -20,7 +20,11 @@ async function start(): Promise<void> {
   db = await openDatabase({ dataDir });
   writer = new SqliteWriter(db);
   app = await startApp(StateModule, {
-    providers: [{ provide: DATABASE, useValue: db }, { provide: SqliteWriter, useValue: writer }, { provide: CLOCK, useValue: { now: () => now } }],
+    providers: [
+      { provide: DATABASE, useValue: db },
+      { provide: SqliteWriter, useValue: writer },
+      { provide: CLOCK, useValue: { now: () => now } },
+    ],
     tokens: [DATABASE, SqliteWriter, CLOCK],
   });
 }
@@ -68,16 +72,32 @@ describe('state functions', () => {
   });
 
   it('lose no update of many at once', async () => {
-    await Promise.all(Array.from({ length: 50 }, () => call('update', { scope: 's', key: 'n', ops: [{ type: 'increment', path: 'count', by: 1 }] })));
+    await Promise.all(
+      Array.from({ length: 50 }, () => call('update', { scope: 's', key: 'n', ops: [{ type: 'increment', path: 'count', by: 1 }] })),
+    );
     expect(await call('get', { scope: 's', key: 'n' })).toEqual({ count: 50 });
   });
 
   it('apply the ops that fit and report the others', async () => {
     await set('s', 'k', { n: 'text', keep: 1 });
-    expect(await call('update', { scope: 's', key: 'k', ops: [{ type: 'increment', path: 'n', by: 1 }, { type: 'remove', path: 'keep' }] })).toEqual({
-      old_value: { n: 'text', keep: 1 }, new_value: { n: 'text' }, errors: [{ op_index: 0, code: 'increment.not_number', message: expect.any(String) as string }],
+    expect(
+      await call('update', {
+        scope: 's',
+        key: 'k',
+        ops: [
+          { type: 'increment', path: 'n', by: 1 },
+          { type: 'remove', path: 'keep' },
+        ],
+      }),
+    ).toEqual({
+      old_value: { n: 'text', keep: 1 },
+      new_value: { n: 'text' },
+      errors: [{ op_index: 0, code: 'increment.not_number', message: expect.any(String) as string }],
     });
-    expect(await call('update', { scope: 's', key: 'new', ops: [{ type: 'set', path: '__proto__', value: 1 }] })).toMatchObject({ new_value: null, errors: [{ code: 'set.path.proto_polluted' }] });
+    expect(await call('update', { scope: 's', key: 'new', ops: [{ type: 'set', path: '__proto__', value: 1 }] })).toMatchObject({
+      new_value: null,
+      errors: [{ code: 'set.path.proto_polluted' }],
+    });
     expect(await call('list_keys', { scope: 's' })).toEqual({ keys: ['k'] });
   });
 
@@ -107,13 +127,25 @@ describe('state::list_entries', () => {
   it('shows all pages as the scope was at the first', async () => {
     for (let i = 0; i < 5; i++) await set('s', `k${i}`, i);
     const first = await page({ limit: 2 });
-    expect(first).toMatchObject({ entries: [{ key: 'k0', value: 0 }, { key: 'k1', value: 1 }], done: false, offset: 0, total: 5 });
+    expect(first).toMatchObject({
+      entries: [
+        { key: 'k0', value: 0 },
+        { key: 'k1', value: 1 },
+      ],
+      done: false,
+      offset: 0,
+      total: 5,
+    });
     await set('s', 'k3', 'changed');
     await call('delete', { scope: 's', key: 'k4' });
     await set('s', 'k9', 9);
     const second = await page({ limit: 2, cursor: first.next_cursor });
     const third = await page({ limit: 2, cursor: second.next_cursor });
-    expect([...second.entries, ...third.entries]).toEqual([{ key: 'k2', value: 2 }, { key: 'k3', value: 3 }, { key: 'k4', value: 4 }]);
+    expect([...second.entries, ...third.entries]).toEqual([
+      { key: 'k2', value: 2 },
+      { key: 'k3', value: 3 },
+      { key: 'k4', value: 4 },
+    ]);
     expect(third).toMatchObject({ done: true, next_cursor: null, offset: 4, total: 5 });
     expect(await failure(page({ cursor: first.next_cursor }))).toMatch(/^INVALID_CURSOR: /);
   });
@@ -165,7 +197,10 @@ describe('trigger type state', () => {
     await call('update', { scope: 's', key: 'k', ops: [{ type: 'increment', path: '', by: 2 }] });
     await call('delete', { scope: 's', key: 'k' });
     await heard(4);
-    expect(seen.filter(([name]) => name === 't::all').map(([, event]) => [event.event_type, event.old_value, event.new_value])).toEqual([['state:updated', 1, 3], ['state:deleted', 3, null]]);
+    expect(seen.filter(([name]) => name === 't::all').map(([, event]) => [event.event_type, event.old_value, event.new_value])).toEqual([
+      ['state:updated', 1, 3],
+      ['state:deleted', 3, null],
+    ]);
     seen.length = 0;
     await set('s', 'c', 1);
     await heard(2);
@@ -186,20 +221,70 @@ describe('applyUpdateOps', () => {
     expect(ops({ a: { k: 1 } }, { type: 'merge', path: 'a', value: { y: 2 } })).toEqual({ a: { k: 1, y: 2 } });
     expect(ops(undefined, { type: 'decrement', path: 'n', by: 2 }, { type: 'increment', path: 'n', by: 5 })).toEqual({ n: 3 });
     expect(ops(undefined, { type: 'increment', path: '', by: 2 })).toBe(2);
-    expect(ops({ l: [1], s: 'a' }, { type: 'append', path: 'l', value: [2] }, { type: 'append', path: 's', value: 'b' }, { type: 'append', path: 'new', value: 1 }, { type: 'append', path: ['d', 'e'], value: 't' }))
-      .toEqual({ l: [1, [2]], s: 'ab', new: [1], d: { e: 't' } });
+    expect(
+      ops(
+        { l: [1], s: 'a' },
+        { type: 'append', path: 'l', value: [2] },
+        { type: 'append', path: 's', value: 'b' },
+        { type: 'append', path: 'new', value: 1 },
+        { type: 'append', path: ['d', 'e'], value: 't' },
+      ),
+    ).toEqual({ l: [1, [2]], s: 'ab', new: [1], d: { e: 't' } });
     expect(ops(['a'], { type: 'append', value: 'b' })).toEqual(['a', 'b']);
     expect(ops({ a: 1 }, { type: 'remove', path: 'a' }, { type: 'remove', path: 'a' })).toEqual({});
   });
 
   it('reports what does not fit and changes nothing for it', () => {
-    expect(codes([1], { type: 'set', path: 'a', value: 1 }, { type: 'increment', path: 'a', by: 1 }, { type: 'remove', path: 'a' }, { type: 'merge', value: {} }, { type: 'append', path: 'x', value: 1 }))
-      .toEqual(['set.target_not_object', 'increment.target_not_object', 'remove.target_not_object', 'merge.target_not_object', 'append.target_not_object']);
-    expect(codes({ n: 'x', o: {} }, { type: 'increment', path: 'n', by: 1 }, { type: 'append', path: 'o', value: 1 }, { type: 'append', path: 'n', value: 1 }, { type: 'merge', value: [] as never }, { type: 'remove', path: '' }))
-      .toEqual(['increment.not_number', 'append.type_mismatch', 'append.type_mismatch', 'merge.value.not_an_object', 'remove.path.empty_segment']);
-    expect(codes({}, { type: 'merge', path: ['a', ''], value: {} }, { type: 'merge', path: ['__proto__'], value: {} }, { type: 'merge', value: JSON.parse('{"__proto__": {"x": 1}}') as never },
-      { type: 'append', path: 'x'.repeat(257), value: 1 }, { type: 'merge', path: Array<string>(33).fill('a'), value: {} }, { type: 'merge', value: JSON.parse(`${'{"a":'.repeat(18)}1${'}'.repeat(18)}`) as never }))
-      .toEqual(['merge.path.empty_segment', 'merge.path.proto_polluted', 'merge.value.proto_polluted', 'append.path.segment_too_long', 'merge.path.too_deep', 'merge.value.too_deep']);
+    expect(
+      codes(
+        [1],
+        { type: 'set', path: 'a', value: 1 },
+        { type: 'increment', path: 'a', by: 1 },
+        { type: 'remove', path: 'a' },
+        { type: 'merge', value: {} },
+        { type: 'append', path: 'x', value: 1 },
+      ),
+    ).toEqual([
+      'set.target_not_object',
+      'increment.target_not_object',
+      'remove.target_not_object',
+      'merge.target_not_object',
+      'append.target_not_object',
+    ]);
+    expect(
+      codes(
+        { n: 'x', o: {} },
+        { type: 'increment', path: 'n', by: 1 },
+        { type: 'append', path: 'o', value: 1 },
+        { type: 'append', path: 'n', value: 1 },
+        { type: 'merge', value: [] as never },
+        { type: 'remove', path: '' },
+      ),
+    ).toEqual([
+      'increment.not_number',
+      'append.type_mismatch',
+      'append.type_mismatch',
+      'merge.value.not_an_object',
+      'remove.path.empty_segment',
+    ]);
+    expect(
+      codes(
+        {},
+        { type: 'merge', path: ['a', ''], value: {} },
+        { type: 'merge', path: ['__proto__'], value: {} },
+        { type: 'merge', value: JSON.parse('{"__proto__": {"x": 1}}') as never },
+        { type: 'append', path: 'x'.repeat(257), value: 1 },
+        { type: 'merge', path: Array<string>(33).fill('a'), value: {} },
+        { type: 'merge', value: JSON.parse(`${'{"a":'.repeat(18)}1${'}'.repeat(18)}`) as never },
+      ),
+    ).toEqual([
+      'merge.path.empty_segment',
+      'merge.path.proto_polluted',
+      'merge.value.proto_polluted',
+      'append.path.segment_too_long',
+      'merge.path.too_deep',
+      'merge.value.too_deep',
+    ]);
     expect(({} as { x?: number }).x).toBeUndefined();
     const old = { a: { b: 1 }, l: [1] };
     ops(old, { type: 'merge', path: 'a', value: { b: 2 } }, { type: 'append', path: 'l', value: 2 }, { type: 'remove', path: 'a' });

@@ -26,6 +26,10 @@ const MAX_VALUE_DEPTH = 16;
 /** Keys that reach an object's prototype in programs that copy values carelessly. */
 const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype']);
 
+interface Holder {
+  root: JsonValue | undefined;
+}
+
 class OpFault extends Error {
   constructor(
     readonly code: string,
@@ -39,8 +43,11 @@ class OpFault extends Error {
  * Applies ops in order to a value; a missing value counts as an empty object. An op that does not fit is left out and
  * reported. Nothing of `old` is changed. `applied` is false when no op did anything.
  */
-export function applyUpdateOps(old: JsonValue | undefined, ops: readonly UpdateOp[]): { value: JsonValue; errors: UpdateOpError[]; applied: boolean } {
-  const holder: { root: JsonValue | undefined } = { root: old === undefined ? undefined : structuredClone(old) };
+export function applyUpdateOps(
+  old: JsonValue | undefined,
+  ops: readonly UpdateOp[],
+): { value: JsonValue; errors: UpdateOpError[]; applied: boolean } {
+  const holder: Holder = { root: old === undefined ? undefined : structuredClone(old) };
   const errors: UpdateOpError[] = [];
   let applied = false;
   ops.forEach((op, op_index) => {
@@ -55,40 +62,51 @@ export function applyUpdateOps(old: JsonValue | undefined, ops: readonly UpdateO
   return { value: holder.root ?? (holder.root === null ? null : {}), errors, applied };
 }
 
-function apply(holder: { root: JsonValue | undefined }, op: UpdateOp): void {
+function apply(holder: Holder, op: UpdateOp): void {
   const path = segmentsOf(op.path ?? null);
   switch (op.type) {
     case 'set':
-      return write(holder, path, false, () => structuredClone(op.value ?? null));
-    case 'merge': {
-      const value = mergeable(op.value);
-      return write(holder, path, true, (existing) => {
-        if (path.length === 0 && existing !== undefined && !isObject(existing)) throw new OpFault('target_not_object', `the value is ${typeName(existing)}, not an object`);
-        return { ...(isObject(existing) ? existing : {}), ...structuredClone(value) };
-      });
-    }
+      write(holder, path, false, () => structuredClone(op.value ?? null));
+      break;
+    case 'merge':
+      merge(holder, path, mergeable(op.value));
+      break;
     case 'increment':
-      return write(holder, path, false, (existing) => add(existing, op.by, path));
+      write(holder, path, false, (existing) => add(existing, op.by, path));
+      break;
     case 'decrement':
-      return write(holder, path, false, (existing) => add(existing, -op.by, path));
+      write(holder, path, false, (existing) => add(existing, -op.by, path));
+      break;
     case 'append':
-      return write(holder, path, path.length > 1, (existing) => append(existing, op.value, path));
-    case 'remove': {
-      const [key] = path;
-      if (key === undefined) throw new OpFault('path.empty_segment', 'path is empty; use state::delete to remove the whole value');
-      const root = holder.root ?? {};
-      if (!isObject(root)) throw new OpFault('target_not_object', `the value is ${typeName(root)}, not an object`);
-      delete root[key];
-      holder.root = root;
-      return;
-    }
+      write(holder, path, path.length > 1, (existing) => append(existing, op.value, path));
+      break;
+    case 'remove':
+      removeKey(holder, path);
+      break;
     default:
-      return op satisfies never;
+      op satisfies never;
   }
 }
 
+function merge(holder: Holder, path: readonly string[], value: JsonObject): void {
+  write(holder, path, true, (existing) => {
+    if (path.length === 0 && existing !== undefined && !isObject(existing)) {
+      throw new OpFault('target_not_object', `the value is ${typeName(existing)}, not an object`);
+    }
+    return { ...(isObject(existing) ? existing : {}), ...structuredClone(value) };
+  });
+}
+
+function removeKey(holder: Holder, [key]: readonly string[]): void {
+  if (key === undefined) throw new OpFault('path.empty_segment', 'path is empty; use state::delete to remove the whole value');
+  const root = holder.root ?? {};
+  if (!isObject(root)) throw new OpFault('target_not_object', `the value is ${typeName(root)}, not an object`);
+  delete root[key];
+  holder.root = root;
+}
+
 /** Puts a new value at a path. With `make`, what stands in the way of a deeper path becomes an object. */
-function write(holder: { root: JsonValue | undefined }, path: readonly string[], make: boolean, change: (existing: JsonValue | undefined) => JsonValue): void {
+function write(holder: Holder, path: readonly string[], make: boolean, change: (existing: JsonValue | undefined) => JsonValue): void {
   const last = path.at(-1);
   if (last === undefined) {
     holder.root = change(holder.root);
@@ -100,7 +118,9 @@ function write(holder: { root: JsonValue | undefined }, path: readonly string[],
   let node = start;
   for (const segment of path.slice(0, -1)) {
     const next = Object.hasOwn(node, segment) ? node[segment] : undefined;
-    node = isObject(next) ? next : (node[segment] = {});
+    const child: JsonObject = isObject(next) ? next : {};
+    node[segment] = child;
+    node = child;
   }
   node[last] = change(Object.hasOwn(node, last) ? node[last] : undefined);
   holder.root = start;
@@ -124,7 +144,8 @@ function segmentsOf(path: UpdatePath): readonly string[] {
   if (segments.length > MAX_DEPTH) throw new OpFault('path.too_deep', `path has ${segments.length} keys, more than ${MAX_DEPTH}`);
   for (const segment of segments) {
     if (segment === '') throw new OpFault('path.empty_segment', 'path holds an empty key');
-    if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES) throw new OpFault('path.segment_too_long', `a key of path is longer than ${MAX_SEGMENT_BYTES} bytes`);
+    if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES)
+      throw new OpFault('path.segment_too_long', `a key of path is longer than ${MAX_SEGMENT_BYTES} bytes`);
     if (FORBIDDEN.has(segment)) throw new OpFault('path.proto_polluted', `${segment} may not be a key`);
   }
   return segments;
@@ -140,8 +161,10 @@ function mergeable(value: JsonValue): JsonObject {
   return value;
 }
 
-const isObject = (value: JsonValue | undefined): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: JsonValue | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isDeeper = (value: JsonValue, depth: number): boolean =>
   typeof value === 'object' && value !== null && (depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1)));
-const typeName = (value: JsonValue): string => (value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `a ${typeof value}`);
+const typeName = (value: JsonValue): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 const label = (path: readonly string[]): string => (path.length === 0 ? 'the root' : JSON.stringify(path));

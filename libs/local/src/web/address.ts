@@ -18,8 +18,19 @@ const NEVER = list(
 );
 /** Reached only when private addresses are allowed. */
 const PRIVATE = list(
-  ['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '172.16.0.0/12', '192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16',
-    '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24'],
+  [
+    '10.0.0.0/8',
+    '100.64.0.0/10',
+    '127.0.0.0/8',
+    '172.16.0.0/12',
+    '192.0.0.0/24',
+    '192.0.2.0/24',
+    '192.88.99.0/24',
+    '192.168.0.0/16',
+    '198.18.0.0/15',
+    '198.51.100.0/24',
+    '203.0.113.0/24',
+  ],
   ['2001::/23', '2001:db8::/32', '3fff::/20'],
 );
 /** The part of IPv6 that is public at all. */
@@ -28,8 +39,10 @@ const GLOBAL_V6 = list([], ['2000::/3']);
 /** The eight 16-bit groups of an IPv6 address without a zone. */
 function groupsOf(address: string): number[] {
   const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
-  const text = dotted === null ? address
-    : `${dotted[1]}${((Number(dotted[2]) << 8) | Number(dotted[3])).toString(16)}:${((Number(dotted[4]) << 8) | Number(dotted[5])).toString(16)}`;
+  const text =
+    dotted === null
+      ? address
+      : `${dotted[1]}${((Number(dotted[2]) << 8) | Number(dotted[3])).toString(16)}:${((Number(dotted[4]) << 8) | Number(dotted[5])).toString(16)}`;
   const [front = '', back] = text.split('::');
   const parse = (part: string): number[] => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)));
   const head = parse(front);

@@ -25,10 +25,14 @@ export const mediaType = (header: string | null): string => (header ?? '').split
 /** Text of a body in the charset that its header, or an HTML page itself, names; UTF-8 when neither does. */
 export function decodeText(bytes: Buffer, contentType: string | null): string {
   const named = /charset\s*=\s*"?([\w.:-]+)/i.exec(contentType ?? '')?.[1];
-  const inPage = mediaType(contentType).includes('html') ? /<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]+)/i.exec(bytes.toString('latin1', 0, 2_048))?.[1] : undefined;
+  const inPage = mediaType(contentType).includes('html')
+    ? /<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]+)/i.exec(bytes.toString('latin1', 0, 2_048))?.[1]
+    : undefined;
   const decoder = decoderFor(named ?? inPage ?? 'utf-8');
   const text = decoder.decode(bytes);
-  return decoder.encoding === 'windows-1252' ? text.replace(/[\u0080-\u009f]/g, (char) => WINDOWS_1252.charAt(char.charCodeAt(0) - 0x80)) : text;
+  return decoder.encoding === 'windows-1252'
+    ? text.replace(/[\u0080-\u009f]/g, (char) => WINDOWS_1252.charAt(char.charCodeAt(0) - 0x80))
+    : text;
 }
 
 /** What windows-1252 has at 0x80 to 0x9f. Some versions of Node decode it as ISO-8859-1, which has control characters there. */

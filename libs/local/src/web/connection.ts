@@ -1,4 +1,4 @@
-import { lookup as systemLookup, type LookupAddress, type LookupOptions } from 'node:dns';
+import { type LookupAddress, type LookupOptions, lookup as systemLookup } from 'node:dns';
 import { isIP } from 'node:net';
 import { Agent } from 'undici';
 import { isAllowedAddress } from './address.js';
@@ -6,7 +6,8 @@ import { WebError } from './errors.js';
 
 /** Finds the addresses of a name; the shape of `dns.lookup` with `all`. */
 export type Resolve = (hostname: string, options: { all: true }, done: (error: Error | null, addresses: LookupAddress[]) => void) => void;
-export const systemResolve: Resolve = (hostname, options, done) => systemLookup(hostname, options, (error, addresses) => done(error, addresses));
+export const systemResolve: Resolve = (hostname, options, done) =>
+  systemLookup(hostname, options, (error, addresses) => done(error, addresses));
 
 /** Injection token that replaces how `web::fetch` resolves names. */
 export const WEB_RESOLVE = Symbol('harness:web-resolve');
@@ -39,4 +40,7 @@ export function checkedAgent(allowPrivate: boolean, resolve: Resolve): Agent {
 }
 
 const blocked = (host: string, address: string): WebError =>
-  new WebError('blocked_host', host === address ? `${host} is not a public address` : `${host} resolves to ${address}, which is not a public address`);
+  new WebError(
+    'blocked_host',
+    host === address ? `${host} is not a public address` : `${host} resolves to ${address}, which is not a public address`,
+  );

@@ -1,7 +1,7 @@
 import { fetch, type Response } from 'undici';
 import type { ConfineValues } from '../confine/index.js';
 import { assertHost, checkedAgent, type Resolve } from './connection.js';
-import { WebError, deepMessage, findWebError } from './errors.js';
+import { deepMessage, findWebError, WebError } from './errors.js';
 
 export interface HopRequest {
   url: URL;
@@ -15,7 +15,7 @@ export interface Fetched<T> {
   chain: string[];
 }
 
-export const MAX_REDIRECTS = 5;
+const MAX_REDIRECTS = 5;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** Headers that speak for the caller at one site only. */
 const PERSONAL = ['authorization', 'cookie', 'proxy-authorization'];
@@ -46,7 +46,8 @@ export async function fetchChecked<T>(
       const location = REDIRECTS.has(response.status) && options.follow ? response.headers.get('location') : null;
       if (location === null) return { value: await use(response, hop.url), chain };
       await response.body?.cancel();
-      if (chain.push(hop.url.href) > MAX_REDIRECTS) throw new WebError('too_many_redirects', `more than ${MAX_REDIRECTS} redirects, the last to ${location.slice(0, 500)}`);
+      if (chain.push(hop.url.href) > MAX_REDIRECTS)
+        throw new WebError('too_many_redirects', `more than ${MAX_REDIRECTS} redirects, the last to ${location.slice(0, 500)}`);
       hop = nextHop(hop, location, response.status);
     } catch (error) {
       throw asWebError(error, hop.url);
@@ -57,7 +58,8 @@ export async function fetchChecked<T>(
 }
 
 function nextHop(hop: HopRequest, location: string, status: number): HopRequest {
-  if (!URL.canParse(location, hop.url.href)) throw new WebError('transport_error', `the redirect to ${location.slice(0, 500)} is not a URL`);
+  if (!URL.canParse(location, hop.url.href))
+    throw new WebError('transport_error', `the redirect to ${location.slice(0, 500)} is not a URL`);
   const url = new URL(location, hop.url);
   assertUrl(url);
   const headers = new Headers(hop.headers);
@@ -71,7 +73,8 @@ function nextHop(hop: HopRequest, location: string, status: number): HopRequest 
 /** @throws WebError `invalid_url` unless the URL is one that may be fetched. */
 export function assertUrl(url: URL): void {
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new WebError('invalid_url', `${url.protocol} is not http: or https:`);
-  if (url.username !== '' || url.password !== '') throw new WebError('invalid_url', 'a URL may not hold a name or password; use an authorization header');
+  if (url.username !== '' || url.password !== '')
+    throw new WebError('invalid_url', 'a URL may not hold a name or password; use an authorization header');
 }
 
 function asWebError(error: unknown, url: URL): WebError {

@@ -1,15 +1,26 @@
 import { describe, expect, it } from 'vitest';
 import { load } from '../confine/index.js';
 import { longestBlock } from '../confine/test/app.js';
-import { makePageReader, readPage, type PageOptions } from './page.js';
+import { makePageReader, type PageOptions, readPage } from './page.js';
 
 const reader = makePageReader(load);
 const page = (html: string, options: Partial<PageOptions> = {}): ReturnType<typeof reader> =>
-  reader({ html, url: 'https://example.org/a/page', format: 'markdown', targetElements: [], excludedTags: [], filter: null, links: false, media: false, ...options });
+  reader({
+    html,
+    url: 'https://example.org/a/page',
+    format: 'markdown',
+    targetElements: [],
+    excludedTags: [],
+    filter: null,
+    links: false,
+    media: false,
+    ...options,
+  });
 
 describe('readPage', () => {
   it('makes markdown of what a reader sees', () => {
-    const { body } = page(`<html><head><title>T</title><style>p{}</style></head><body><nav><a href="/x">Menu</a></nav><script>alert(1)</script>
+    const { body } =
+      page(`<html><head><title>T</title><style>p{}</style></head><body><nav><a href="/x">Menu</a></nav><script>alert(1)</script>
       <main><h1>Head</h1><p>Text with <a href="../b?q=1">a link</a>, <b>bold</b> and <code>code</code>.</p><ul><li>one</li><li>two</li></ul>
       <pre><code>x  =  1
 y</code></pre><table><tr><th>A</th><th>B|C</th></tr><tr><td>1</td><td>2</td></tr></table><a href="javascript:alert(1)">bad</a>
@@ -23,7 +34,9 @@ y</code></pre><table><tr><th>A</th><th>B|C</th></tr><tr><td>1</td><td>2</td></tr
   });
 
   it('makes text with lines where a reader sees them', () => {
-    expect(page('<div>a  b<br>c</div><p>d</p><pre>  e\n  f</pre><noscript>no</noscript>', { format: 'text' }).body).toBe('a b\nc\n\nd\n\n  e\n  f');
+    expect(page('<div>a  b<br>c</div><p>d</p><pre>  e\n  f</pre><noscript>no</noscript>', { format: 'text' }).body).toBe(
+      'a b\nc\n\nd\n\n  e\n  f',
+    );
   });
 
   it('shows a page that is nothing but its furniture', () => {
@@ -44,7 +57,11 @@ y</code></pre><table><tr><th>A</th><th>B|C</th></tr><tr><td>1</td><td>2</td></tr
     );
     expect(links?.internal).toEqual([{ href: 'https://example.org/home', text: 'Home' }]);
     expect(links?.external.map((l) => l.href)).toEqual(['https://cdn.example.org/in', 'mailto:a@b.c']);
-    expect(media).toEqual({ images: [{ src: 'https://cdn.example.org/i.png', alt: 'I' }], videos: [{ src: 'https://v.example/v.mp4', alt: '' }], audios: [] });
+    expect(media).toEqual({
+      images: [{ src: 'https://cdn.example.org/i.png', alt: 'I' }],
+      videos: [{ src: 'https://v.example/v.mp4', alt: '' }],
+      audios: [],
+    });
   });
 
   it('filters by density and by words', () => {
@@ -65,7 +82,16 @@ y</code></pre><table><tr><th>A</th><th>B|C</th></tr><tr><td>1</td><td>2</td></tr
   });
 
   it('neither blocks this thread nor kills it on hostile pages', async () => {
-    const options = (html: string): PageOptions => ({ html, url: 'https://example.org/', format: 'markdown', targetElements: [], excludedTags: [], filter: null, links: false, media: false });
+    const options = (html: string): PageOptions => ({
+      html,
+      url: 'https://example.org/',
+      format: 'markdown',
+      targetElements: [],
+      excludedTags: [],
+      filter: null,
+      links: false,
+      media: false,
+    });
     const blocked = await longestBlock(async () => {
       await Promise.allSettled([
         readPage(options('<div>'.repeat(3_000)), new AbortController().signal, 800),

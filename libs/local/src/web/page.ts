@@ -11,8 +11,14 @@ export interface PageOptions {
   links: boolean;
   media: boolean;
 }
-export interface PageLink { href: string; text: string }
-export interface PageMedia { src: string; alt: string }
+export interface PageLink {
+  href: string;
+  text: string;
+}
+export interface PageMedia {
+  src: string;
+  alt: string;
+}
 export interface Page {
   body: string;
   links?: { internal: PageLink[]; external: PageLink[] };
@@ -48,13 +54,39 @@ export function makePageReader(load: Load): (options: PageOptions) => Page {
     createElement(name: string): Dom;
     remove(): void;
   }
-  const { parseHTML } = load('linkedom') as { parseHTML: (html: string) => { document: Dom & { body: Dom } } };
+  const { parseHTML } = load('linkedom') as typeof import('linkedom');
   const Turndown = load('turndown') as typeof import('turndown');
 
   const NOISE = 'script,style,noscript,template,svg,canvas,iframe,object,embed,link,meta,dialog,button,select,input,textarea';
   const FURNITURE = 'nav,footer,aside,[role=navigation],[role=banner],[role=contentinfo],[aria-hidden=true],[hidden]';
   const BLOCKS = 'p,li,pre,blockquote,h1,h2,h3,h4,h5,h6,tr,dd,dt,figcaption';
-  const BREAKS = new Set(['P', 'DIV', 'SECTION', 'ARTICLE', 'MAIN', 'HEADER', 'UL', 'OL', 'LI', 'TABLE', 'TR', 'HR', 'PRE', 'BLOCKQUOTE', 'H1', 'H2', 'H3', 'H4', 'H5', 'H6', 'DL', 'DT', 'DD', 'FIGURE', 'FORM']);
+  const BREAKS = new Set([
+    'P',
+    'DIV',
+    'SECTION',
+    'ARTICLE',
+    'MAIN',
+    'HEADER',
+    'UL',
+    'OL',
+    'LI',
+    'TABLE',
+    'TR',
+    'HR',
+    'PRE',
+    'BLOCKQUOTE',
+    'H1',
+    'H2',
+    'H3',
+    'H4',
+    'H5',
+    'H6',
+    'DL',
+    'DT',
+    'DD',
+    'FIGURE',
+    'FORM',
+  ]);
 
   const textIn = (node: Dom): string => (node.textContent ?? '').replace(/\s+/g, ' ').trim();
   const words = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
@@ -68,7 +100,9 @@ export function makePageReader(load: Load): (options: PageOptions) => Page {
   };
 
   const tableToMarkdown = (table: Dom): string => {
-    const rows = [...table.querySelectorAll('tr')].map((row) => [...row.querySelectorAll('th,td')].map((cell) => textIn(cell).replaceAll('|', '\\|')));
+    const rows = [...table.querySelectorAll('tr')].map((row) =>
+      [...row.querySelectorAll('th,td')].map((cell) => textIn(cell).replaceAll('|', '\\|')),
+    );
     const width = Math.max(0, ...rows.map((row) => row.length));
     if (width === 0) return '';
     const line = (cells: string[]): string => `| ${Array.from({ length: width }, (_, i) => cells[i] ?? '').join(' | ')} |`;
@@ -78,7 +112,10 @@ export function makePageReader(load: Load): (options: PageOptions) => Page {
   const toMarkdown = (root: Dom): string => {
     const turndown = new Turndown({ headingStyle: 'atx', codeBlockStyle: 'fenced', bulletListMarker: '-', hr: '---' });
     turndown.addRule('table', { filter: 'table', replacement: (_content, node) => tableToMarkdown(node as unknown as Dom) });
-    turndown.addRule('empty link', { filter: (node) => node.nodeName === 'A' && node.getAttribute('href') === null, replacement: (content) => content });
+    turndown.addRule('empty link', {
+      filter: (node) => node.nodeName === 'A' && node.getAttribute('href') === null,
+      replacement: (content) => content,
+    });
     return turndown.turndown(root as unknown as Parameters<InstanceType<typeof Turndown>['turndown']>[0]);
   };
 
@@ -105,19 +142,35 @@ export function makePageReader(load: Load): (options: PageOptions) => Page {
   };
 
   const prune = (root: Dom, threshold: number, minWords: number): void => {
-    const weights: { [tag: string]: number } = { ARTICLE: 1, MAIN: 1, P: 1, PRE: 1, BLOCKQUOTE: 1, TABLE: 1, SECTION: 0.7, UL: 0.6, OL: 0.7, DIV: 0.5, FORM: 0, HEADER: 0.4 };
+    const weights: { [tag: string]: number } = {
+      ARTICLE: 1,
+      MAIN: 1,
+      P: 1,
+      PRE: 1,
+      BLOCKQUOTE: 1,
+      TABLE: 1,
+      SECTION: 0.7,
+      UL: 0.6,
+      OL: 0.7,
+      DIV: 0.5,
+      FORM: 0,
+      HEADER: 0.4,
+    };
     for (const block of [...root.querySelectorAll('article,main,p,pre,blockquote,table,section,ul,ol,div,form,header')]) {
       if (block.parentNode === null) continue;
       const text = textIn(block);
       const linked = [...block.querySelectorAll('a')].reduce((sum, link) => sum + textIn(link).length, 0);
       const count = words(text).length;
-      const score = 0.5 * (1 - Math.min(1, linked / Math.max(1, text.length))) + 0.3 * (weights[block.nodeName] ?? 0.5) + 0.2 * Math.min(1, count / 20);
+      const score =
+        0.5 * (1 - Math.min(1, linked / Math.max(1, text.length))) + 0.3 * (weights[block.nodeName] ?? 0.5) + 0.2 * Math.min(1, count / 20);
       if (score < threshold || count < minWords) block.remove();
     }
   };
 
   const rank = (root: Dom, document: Dom, query: string, threshold: number): void => {
-    const blocks = [...root.querySelectorAll(BLOCKS)].map((node) => ({ node, terms: words(textIn(node)) })).filter(({ terms }) => terms.length > 0);
+    const blocks = [...root.querySelectorAll(BLOCKS)]
+      .map((node) => ({ node, terms: words(textIn(node)) }))
+      .filter(({ terms }) => terms.length > 0);
     const wanted = [...new Set(words(query !== '' ? query : [...document.querySelectorAll('title,h1')].map(textIn).join(' ')))];
     const average = blocks.reduce((sum, block) => sum + block.terms.length, 0) / Math.max(1, blocks.length);
     const inBlocks = new Map(wanted.map((term) => [term, blocks.filter((block) => block.terms.includes(term)).length]));
@@ -133,7 +186,8 @@ export function makePageReader(load: Load): (options: PageOptions) => Page {
   };
 
   return (options) => {
-    const { document } = parseHTML(/<html[\s>]/i.test(options.html) ? options.html : `<!doctype html><html><body>${options.html}</body></html>`);
+    const whole = /<html[\s>]/i.test(options.html) ? options.html : `<!doctype html><html><body>${options.html}</body></html>`;
+    const document = parseHTML(whole).document as unknown as Dom & { body: Dom };
     const base = [...document.querySelectorAll('base[href]')][0]?.getAttribute('href') ?? '';
     const from = absolute(base, options.url) ?? options.url;
     const result: Page = { body: '' };
@@ -162,7 +216,9 @@ export function makePageReader(load: Load): (options: PageOptions) => Page {
     }
     if (options.media) {
       const all = (selector: string): PageMedia[] =>
-        [...document.querySelectorAll(selector)].filter((one) => one.getAttribute('src') !== null).map((one) => ({ src: one.getAttribute('src') ?? '', alt: one.getAttribute('alt') ?? '' }));
+        [...document.querySelectorAll(selector)]
+          .filter((one) => one.getAttribute('src') !== null)
+          .map((one) => ({ src: one.getAttribute('src') ?? '', alt: one.getAttribute('alt') ?? '' }));
       result.media = { images: all('img[src]'), videos: all('video[src],video source[src]'), audios: all('audio[src],audio source[src]') };
     }
     for (const node of [...document.querySelectorAll(NOISE)]) node.remove();
@@ -170,18 +226,23 @@ export function makePageReader(load: Load): (options: PageOptions) => Page {
     let root: Dom = document.body;
     if (options.targetElements.length > 0) {
       const holder = document.createElement('div');
-      for (const node of [...document.querySelectorAll(options.targetElements.join(','))]) if (node.parentNode !== null) holder.appendChild(node);
+      for (const node of [...document.querySelectorAll(options.targetElements.join(','))])
+        if (node.parentNode !== null) holder.appendChild(node);
       root = holder;
     } else {
-      const whole = textIn(root).length;
+      const all = textIn(root).length;
       const furniture = [...root.querySelectorAll(FURNITURE)];
       // A page that is nothing but its furniture is shown as it is.
-      if (furniture.reduce((sum, node) => sum + textIn(node).length, 0) < whole) for (const node of furniture) node.remove();
+      if (furniture.reduce((sum, node) => sum + textIn(node).length, 0) < all) for (const node of furniture) node.remove();
     }
     if (options.filter?.type === 'pruning') prune(root, options.filter.threshold ?? 0.48, options.filter.minWords ?? 0);
     if (options.filter?.type === 'bm25') rank(root, document, options.filter.query ?? '', options.filter.threshold ?? 1);
     const text = options.format === 'markdown' ? toMarkdown(root) : toText(root);
-    result.body = text.replace(/[ \t]+\n/g, '\n').replace(/\n[ \t]+(?=\n)/g, '\n').replace(/\n{3,}/g, '\n\n').trim();
+    result.body = text
+      .replace(/[ \t]+\n/g, '\n')
+      .replace(/\n[ \t]+(?=\n)/g, '\n')
+      .replace(/\n{3,}/g, '\n\n')
+      .trim();
     return result;
   };
 }

@@ -3,9 +3,15 @@ import { Ctx, Payload } from '@nestjs/microservices';
 import type { Schema } from '#libs/contracts';
 import { IiiFunction, type InvocationContext } from '#libs/iii';
 import { WebError } from './errors.js';
-import { WebService, type FetchFailure, type FetchRequest, type FetchSuccess } from './web.service.js';
+import { type FetchFailure, type FetchRequest, type FetchSuccess, WebService } from './web.service.js';
 
-const selectors = (description: string): Schema => ({ type: ['array', 'null'], items: { type: 'string', maxLength: 500 }, maxItems: 50, default: null, description });
+const selectors = (description: string): Schema => ({
+  type: ['array', 'null'],
+  items: { type: 'string', maxLength: 500 },
+  maxItems: 50,
+  default: null,
+  description,
+});
 
 const request: Schema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
@@ -18,8 +24,16 @@ const request: Schema = {
     headers: { type: ['object', 'null'], additionalProperties: { type: 'string' }, default: null },
     json: { description: 'Sent as a JSON body; wins over body.' },
     body: { type: ['string', 'null'], default: null, description: 'Sent as it is; not with GET and HEAD.' },
-    response_format: { enum: ['text', 'base64', 'json', null], default: 'text', description: 'How the body comes back; json also parses it. Not used with format.' },
-    format: { enum: ['markdown', 'text', 'html', null], default: null, description: 'Reads a page: markdown is best for reading, html is the page as it is.' },
+    response_format: {
+      enum: ['text', 'base64', 'json', null],
+      default: 'text',
+      description: 'How the body comes back; json also parses it. Not used with format.',
+    },
+    format: {
+      enum: ['markdown', 'text', 'html', null],
+      default: null,
+      description: 'Reads a page: markdown is best for reading, html is the page as it is.',
+    },
     content_filter: {
       type: ['object', 'null'],
       required: ['type'],
@@ -36,7 +50,12 @@ const request: Schema = {
     include_links: { type: ['boolean', 'null'], default: false, description: 'With format: lists the links of the page.' },
     include_media: { type: ['boolean', 'null'], default: false, description: 'With format: lists images, videos and audios.' },
     timeout_ms: { type: ['integer', 'null'], minimum: 1, default: 30_000, description: 'At most 120000.' },
-    max_bytes: { type: ['integer', 'null'], minimum: 1, default: null, description: 'A longer body is cut; 262144 with format, otherwise 5242880.' },
+    max_bytes: {
+      type: ['integer', 'null'],
+      minimum: 1,
+      default: null,
+      description: 'A longer body is cut; 262144 with format, otherwise 5242880.',
+    },
     follow_redirects: { type: ['boolean', 'null'], default: true, description: 'At most 5 are followed.' },
   },
 };

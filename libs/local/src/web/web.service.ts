@@ -1,12 +1,12 @@
 import { Inject, Injectable, Optional } from '@nestjs/common';
 import type { Response } from 'undici';
-import { errorMessage, type ContentBlock } from '#libs/contracts';
-import { CONFINE_SETTINGS, workingDirectorySettings, type ConfineSettings } from '../confine/index.js';
+import { type ContentBlock, errorMessage } from '#libs/contracts';
+import { CONFINE_SETTINGS, type ConfineSettings, workingDirectorySettings } from '../confine/index.js';
 import { decodeText, mediaType, readBody } from './body.js';
-import { WEB_RESOLVE, systemResolve, type Resolve } from './connection.js';
-import { WebError, findWebError } from './errors.js';
+import { type Resolve, systemResolve, WEB_RESOLVE } from './connection.js';
+import { findWebError, WebError } from './errors.js';
 import { assertUrl, fetchChecked, type HopRequest } from './fetch.js';
-import { readPage, type Page } from './page.js';
+import { type Page, readPage } from './page.js';
 
 export interface FetchRequest {
   url: string;
@@ -16,7 +16,12 @@ export interface FetchRequest {
   body?: string | null;
   response_format?: 'text' | 'base64' | 'json' | null;
   format?: 'markdown' | 'text' | 'html' | null;
-  content_filter?: { type: 'pruning' | 'bm25'; query?: string | null; threshold?: number | null; min_word_threshold?: number | null } | null;
+  content_filter?: {
+    type: 'pruning' | 'bm25';
+    query?: string | null;
+    threshold?: number | null;
+    min_word_threshold?: number | null;
+  } | null;
   target_elements?: string[] | null;
   excluded_tags?: string[] | null;
   include_links?: boolean | null;
@@ -59,8 +64,23 @@ const MAX_TRANSFORM_BYTES = 1_048_576;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const VISIBLE_IMAGES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 /** Headers that belong to the connection and not to the caller. */
-const OWN_HEADERS = ['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'keep-alive', 'expect', 'proxy-connection'];
-const ACCEPT = { markdown: 'text/html, text/markdown;q=0.9, */*;q=0.5', text: 'text/html, text/plain;q=0.9, */*;q=0.5', html: 'text/html, */*;q=0.5' };
+const OWN_HEADERS = [
+  'host',
+  'connection',
+  'content-length',
+  'transfer-encoding',
+  'upgrade',
+  'te',
+  'trailer',
+  'keep-alive',
+  'expect',
+  'proxy-connection',
+];
+const ACCEPT = {
+  markdown: 'text/html, text/markdown;q=0.9, */*;q=0.5',
+  text: 'text/html, text/plain;q=0.9, */*;q=0.5',
+  html: 'text/html, */*;q=0.5',
+};
 
 /** Fetches URLs under the limits of `ConfineSettings`. */
 @Injectable()
@@ -68,7 +88,10 @@ export class WebService {
   private readonly settings: ConfineSettings;
   private readonly resolve: Resolve = systemResolve;
 
-  constructor(@Optional() @Inject(CONFINE_SETTINGS) settings: ConfineSettings | undefined, @Optional() @Inject(WEB_RESOLVE) resolve?: Resolve) {
+  constructor(
+    @Optional() @Inject(CONFINE_SETTINGS) settings: ConfineSettings | undefined,
+    @Optional() @Inject(WEB_RESOLVE) resolve?: Resolve,
+  ) {
     this.settings = settings ?? workingDirectorySettings;
     if (resolve !== undefined) this.resolve = resolve;
   }
@@ -79,7 +102,12 @@ export class WebService {
     const timeout = AbortSignal.timeout(timeoutMs);
     const limited = AbortSignal.any([signal, timeout]);
     try {
-      const options = { follow: request.follow_redirects ?? true, values: () => this.settings.current(), resolve: this.resolve, signal: limited };
+      const options = {
+        follow: request.follow_redirects ?? true,
+        values: () => this.settings.current(),
+        resolve: this.resolve,
+        signal: limited,
+      };
       const { value, chain } = await fetchChecked(hopOf(request), options, (response, url) => this.read(response, url, request, limited));
       return chain.length > 0 ? { ...value, redirect_chain: chain } : value;
     } catch (error) {
@@ -111,7 +139,15 @@ export class WebService {
     };
     if (image && !truncated && bytes.length > 0) {
       const text = `${type}, ${bytes.length} bytes, from ${url.href}`;
-      return { ...result, body: text, content_type: type, content: [{ type: 'text', text }, { type: 'image', data: bytes.toString('base64'), mime: type }] };
+      return {
+        ...result,
+        body: text,
+        content_type: type,
+        content: [
+          { type: 'text', text },
+          { type: 'image', data: bytes.toString('base64'), mime: type },
+        ],
+      };
     }
     if (result.response_format === 'base64') return { ...result, body: bytes.toString('base64') };
     if (bytes.subarray(0, 8_192).includes(0) && !/charset=.?utf-(16|32)/i.test(contentType ?? '')) {
@@ -133,19 +169,30 @@ export class WebService {
     const isHtml = type === 'text/html' || type === 'application/xhtml+xml';
     const wantsParts = request.include_links === true || request.include_media === true;
     if (!isHtml || format === null || format === undefined || (format === 'html' && !wantsParts)) return { body: html };
-    if (html.length > MAX_TRANSFORM_BYTES) return { body: html, transform_error: `the page is larger than ${MAX_TRANSFORM_BYTES} characters` };
+    if (html.length > MAX_TRANSFORM_BYTES)
+      return { body: html, transform_error: `the page is larger than ${MAX_TRANSFORM_BYTES} characters` };
     try {
-      const page = await readPage({
-        html,
-        url: url.href,
-        format: format === 'html' ? 'text' : format,
-        targetElements: request.target_elements ?? [],
-        excludedTags: request.excluded_tags ?? [],
-        filter: filter === null || filter === undefined ? null
-          : { type: filter.type, query: filter.query ?? '', threshold: filter.threshold ?? undefined, minWords: filter.min_word_threshold ?? undefined },
-        links: request.include_links ?? false,
-        media: request.include_media ?? false,
-      }, signal);
+      const page = await readPage(
+        {
+          html,
+          url: url.href,
+          format: format === 'html' ? 'text' : format,
+          targetElements: request.target_elements ?? [],
+          excludedTags: request.excluded_tags ?? [],
+          filter:
+            filter === null || filter === undefined
+              ? null
+              : {
+                  type: filter.type,
+                  query: filter.query ?? '',
+                  threshold: filter.threshold ?? undefined,
+                  minWords: filter.min_word_threshold ?? undefined,
+                },
+          links: request.include_links ?? false,
+          media: request.include_media ?? false,
+        },
+        signal,
+      );
       return format === 'html' ? { ...page, body: html } : { ...page, transformed: format };
     } catch (error) {
       if (signal.aborted) throw error;
@@ -169,7 +216,8 @@ function hopOf(request: FetchRequest): HopRequest {
   const own = OWN_HEADERS.find((name) => headers.has(name));
   if (own !== undefined) throw new WebError('invalid_payload', `headers.${own} is set by the connection itself; leave it out`);
   if (!headers.has('user-agent')) headers.set('user-agent', 'harness (web::fetch)');
-  if (!headers.has('accept')) headers.set('accept', request.format === null || request.format === undefined ? '*/*' : ACCEPT[request.format]);
+  if (!headers.has('accept'))
+    headers.set('accept', request.format === null || request.format === undefined ? '*/*' : ACCEPT[request.format]);
   if (method === 'GET' || method === 'HEAD') return { url, method, headers, body: null };
   if (request.json === undefined || request.json === null) return { url, method, headers, body: request.body ?? null };
   if (!headers.has('content-type')) headers.set('content-type', 'application/json');

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { failure, startApp, type TestApp } from '../confine/test/app.js';
-import type { Resolve } from './connection.js';
-import { WEB_RESOLVE, WebModule } from './index.js';
+import { type Resolve, WEB_RESOLVE } from './connection.js';
+import { WebModule } from './index.js';
 import type { FetchFailure, FetchSuccess } from './web.service.js';
 
 let app: TestApp;
@@ -20,7 +20,11 @@ const resolve: Resolve = (hostname, _options, done) => {
   const answers = names[hostname];
   const addresses = (answers !== undefined && answers.length > 1 ? answers.shift() : answers?.[0]) ?? [];
   if (addresses.length === 0) done(Object.assign(new Error(`getaddrinfo ENOTFOUND ${hostname}`), { code: 'ENOTFOUND' }), []);
-  else done(null, addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })));
+  else
+    done(
+      null,
+      addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+    );
 };
 
 beforeAll(async () => {
@@ -55,7 +59,13 @@ describe('web::fetch', () => {
   it('gives the response as it is, whatever its status', async () => {
     answer(404, { 'content-type': 'text/plain; charset=utf-8', 'X-One': '1' }, 'ünot here');
     expect(await get({ url: `${base}/x?y=1` })).toMatchObject({
-      ok: true, status: 404, status_text: 'Not Found', headers: { 'x-one': '1' }, body: 'ünot here', response_format: 'text', bytes_truncated: false,
+      ok: true,
+      status: 404,
+      status_text: 'Not Found',
+      headers: { 'x-one': '1' },
+      body: 'ünot here',
+      response_format: 'text',
+      bytes_truncated: false,
     });
     expect(hits).toEqual(['GET /x?y=1']);
   });
@@ -63,11 +73,20 @@ describe('web::fetch', () => {
   it('sends method, headers and body', async () => {
     respond = (request, response) => {
       let body = '';
-      request.on('data', (chunk: Buffer) => (body += chunk.toString())).on('end', () => response.end(JSON.stringify({ method: request.method, type: request.headers['content-type'], own: request.headers['x-own'], body })));
+      request
+        .on('data', (chunk: Buffer) => (body += chunk.toString()))
+        .on('end', () =>
+          response.end(
+            JSON.stringify({ method: request.method, type: request.headers['content-type'], own: request.headers['x-own'], body }),
+          ),
+        );
     };
     const posted = await get({ url: base, method: 'post', json: { a: [1] }, headers: { 'X-Own': 'v' }, response_format: 'json' });
     expect(posted.json).toEqual({ method: 'POST', type: 'application/json', own: 'v', body: '{"a":[1]}' });
-    expect((await get({ url: base, method: 'PUT', body: 'raw', response_format: 'json' })).json).toMatchObject({ method: 'PUT', body: 'raw' });
+    expect((await get({ url: base, method: 'PUT', body: 'raw', response_format: 'json' })).json).toMatchObject({
+      method: 'PUT',
+      body: 'raw',
+    });
     expect((await get({ url: base, body: 'ignored', response_format: 'json' })).json).toMatchObject({ method: 'GET', body: '' });
     expect((await get({ url: base, method: 'HEAD' })).body).toBe('');
   });
@@ -104,7 +123,11 @@ describe('web::fetch', () => {
 
   it('reads pages as markdown, text or html', async () => {
     answer(200, { 'content-type': 'text/html' }, '<h1>Hi</h1><nav>menu</nav><p>there <a href="/x">x</a></p>');
-    expect(await get({ url: base, format: 'markdown' })).toMatchObject({ transformed: 'markdown', content_type: 'text/html', body: `# Hi\n\nthere [x](${base}/x)` });
+    expect(await get({ url: base, format: 'markdown' })).toMatchObject({
+      transformed: 'markdown',
+      content_type: 'text/html',
+      body: `# Hi\n\nthere [x](${base}/x)`,
+    });
     expect(await get({ url: base, format: 'text' })).toMatchObject({ transformed: 'text', body: 'Hi\n\nthere x' });
     const html = await get({ url: base, format: 'html', include_links: true });
     expect(html.body).toContain('<nav>menu</nav>');
@@ -113,16 +136,23 @@ describe('web::fetch', () => {
     answer(200, { 'content-type': 'text/plain' }, '# already');
     expect((await get({ url: base, format: 'markdown' })).body).toBe('# already');
     answer(200, { 'content-type': 'text/html' }, `<p>${'long '.repeat(400_000)}</p>`);
-    expect(await get({ url: base, format: 'markdown', max_bytes: 5_000_000 })).toMatchObject({ transform_error: expect.stringContaining('larger') as string });
+    expect(await get({ url: base, format: 'markdown', max_bytes: 5_000_000 })).toMatchObject({
+      transform_error: expect.stringContaining('larger') as string,
+    });
     expect(await get({ url: base, format: 'markdown' })).toMatchObject({ bytes_truncated: true, transformed: 'markdown' });
-    expect(await get({ url: base, format: 'text', target_elements: ['][bad'] })).toMatchObject({ ok: true, transform_error: expect.any(String) as string });
+    expect(await get({ url: base, format: 'text', target_elements: ['][bad'] })).toMatchObject({
+      ok: true,
+      transform_error: expect.any(String) as string,
+    });
   });
 
   it('gives an image as an image', async () => {
     const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
     answer(200, { 'content-type': 'image/png' }, png);
     expect(await get({ url: `${base}/i.png` })).toMatchObject({
-      ok: true, body: expect.stringMatching(/^image\/png, \d+ bytes/) as string, content: [{ type: 'text' }, { type: 'image', mime: 'image/png', data: png.toString('base64') }],
+      ok: true,
+      body: expect.stringMatching(/^image\/png, \d+ bytes/) as string,
+      content: [{ type: 'text' }, { type: 'image', mime: 'image/png', data: png.toString('base64') }],
     });
     expect((await get({ url: base, response_format: 'base64' })).content).toBeUndefined();
     answer(404, { 'content-type': 'image/png' }, png);
@@ -152,16 +182,46 @@ describe('web::fetch', () => {
     answer(302, { location: '/again' });
     expect(await get({ url: base })).toMatchObject({ ok: false, error: 'too_many_redirects' });
     expect(hits).toHaveLength(6);
-    for (const [location, error] of [['file:///etc/passwd', 'invalid_url'], ['http://', 'transport_error'], ['gopher://x/', 'invalid_url'], ['http://u:p@127.0.0.1/', 'invalid_url']] as const) {
+    for (const [location, error] of [
+      ['file:///etc/passwd', 'invalid_url'],
+      ['http://', 'transport_error'],
+      ['gopher://x/', 'invalid_url'],
+      ['http://u:p@127.0.0.1/', 'invalid_url'],
+    ] as const) {
       answer(302, { location });
       expect(await get({ url: base })).toMatchObject({ ok: false, error });
     }
   });
 
   it.each([
-    '127.0.0.1', 'localhost-by-number.2130706433', '2130706433', '0x7f000001', '0177.0.0.1', '017700000001', '127.1', '0.0.0.0', '[::1]', '[::]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]',
-    '169.254.169.254', '2852039166', '0xa9fea9fe', '0251.0376.0251.0376', '[::ffff:169.254.169.254]', '10.0.0.1', '192.168.0.1', '172.16.0.1', '[fd00::1]', '[fe80::1]', '[64:ff9b::7f00:1]',
-    '127。0。0。1', 'loop.test', 'mixed.test', 'six.test', 'meta.test',
+    '127.0.0.1',
+    'localhost-by-number.2130706433',
+    '2130706433',
+    '0x7f000001',
+    '0177.0.0.1',
+    '017700000001',
+    '127.1',
+    '0.0.0.0',
+    '[::1]',
+    '[::]',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:7f00:1]',
+    '169.254.169.254',
+    '2852039166',
+    '0xa9fea9fe',
+    '0251.0376.0251.0376',
+    '[::ffff:169.254.169.254]',
+    '10.0.0.1',
+    '192.168.0.1',
+    '172.16.0.1',
+    '[fd00::1]',
+    '[fe80::1]',
+    '[64:ff9b::7f00:1]',
+    '127。0。0。1',
+    'loop.test',
+    'mixed.test',
+    'six.test',
+    'meta.test',
   ])('refuses %s, also as the target of a redirect', async (host) => {
     names['loop.test'] = [['127.0.0.1']];
     names['mixed.test'] = [['93.184.216.34', '10.0.0.1']];
@@ -195,14 +255,26 @@ describe('web::fetch', () => {
   it('keeps metadata addresses closed also where private ones are open', async () => {
     expect(await get({ url: 'http://169.254.169.254/latest/meta-data/' })).toMatchObject({ ok: false, error: 'blocked_host' });
     names['meta.test'] = [['169.254.169.254']];
-    expect(await get({ url: 'http://meta.test/' })).toMatchObject({ ok: false, error: 'blocked_host', message: expect.stringContaining('169.254.169.254') as string });
+    expect(await get({ url: 'http://meta.test/' })).toMatchObject({
+      ok: false,
+      error: 'blocked_host',
+      message: expect.stringContaining('169.254.169.254') as string,
+    });
   });
 
   it.each([
-    [{ url: 'not a url' }, 'invalid_url'], [{ url: '/relative' }, 'invalid_url'], [{ url: 'ftp://example.org' }, 'invalid_url'], [{ url: 'file:///etc/passwd' }, 'invalid_url'],
-    [{ url: 'data:text/plain,x' }, 'invalid_url'], [{ url: 'http://user:pw@example.org' }, 'invalid_url'], [{ url: 'http://example.org', method: 'TRACE' }, 'invalid_payload'],
-    [{ url: 'http://example.org', headers: { host: 'internal' } }, 'invalid_payload'], [{ url: 'http://example.org', headers: { 'a b': 'c' } }, 'invalid_payload'],
-    [{ url: 'http://example.org', headers: { a: 'b\r\nc: d' } }, 'invalid_payload'], [{ url: 'http://no-such.test' }, 'transport_error'], [{ url: 'http://127.0.0.1:1' }, 'transport_error'],
+    [{ url: 'not a url' }, 'invalid_url'],
+    [{ url: '/relative' }, 'invalid_url'],
+    [{ url: 'ftp://example.org' }, 'invalid_url'],
+    [{ url: 'file:///etc/passwd' }, 'invalid_url'],
+    [{ url: 'data:text/plain,x' }, 'invalid_url'],
+    [{ url: 'http://user:pw@example.org' }, 'invalid_url'],
+    [{ url: 'http://example.org', method: 'TRACE' }, 'invalid_payload'],
+    [{ url: 'http://example.org', headers: { host: 'internal' } }, 'invalid_payload'],
+    [{ url: 'http://example.org', headers: { 'a b': 'c' } }, 'invalid_payload'],
+    [{ url: 'http://example.org', headers: { a: 'b\r\nc: d' } }, 'invalid_payload'],
+    [{ url: 'http://no-such.test' }, 'transport_error'],
+    [{ url: 'http://127.0.0.1:1' }, 'transport_error'],
   ])('answers %j in band', async (payload, error) => {
     const result = await get(payload);
     expect(result).toMatchObject({ ok: false, error, message: expect.any(String) as string });

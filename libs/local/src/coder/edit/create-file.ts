@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { PathError, type ConfineValues, type OpenFolder, type Scope } from '../../confine/index.js';
-import { CoderError, entryError, type EntryError } from '../errors.js';
+import { type ConfineValues, type OpenFolder, PathError, type Scope } from '../../confine/index.js';
+import { CoderError, type EntryError, entryError } from '../errors.js';
 import type { KeyedLock } from '../lock.js';
 import { readWhole } from '../read-file.js';
 import { revisionOf } from '../text.js';
@@ -27,7 +27,11 @@ const DEFAULT_MODE = 0o644;
 
 /** Writes each file whole. A failure of one leaves the others as they are. */
 export async function createFiles(
-  scope: Scope, values: ConfineValues, files: readonly CreateFileSpec[], lock: KeyedLock, signal: AbortSignal,
+  scope: Scope,
+  values: ConfineValues,
+  files: readonly CreateFileSpec[],
+  lock: KeyedLock,
+  signal: AbortSignal,
 ): Promise<{ results: CreateFileResult[] }> {
   if (files.length === 0) throw new CoderError('C210', 'files is empty; it should hold at least one {path, content}');
   const results: CreateFileResult[] = [];
@@ -42,9 +46,16 @@ export async function createFiles(
   return { results };
 }
 
-async function createOne(scope: Scope, values: ConfineValues, spec: CreateFileSpec, lock: KeyedLock, signal: AbortSignal): Promise<CreateFileResult> {
+async function createOne(
+  scope: Scope,
+  values: ConfineValues,
+  spec: CreateFileSpec,
+  lock: KeyedLock,
+  signal: AbortSignal,
+): Promise<CreateFileResult> {
   const bytes = Buffer.from(spec.content, 'utf8');
-  if (bytes.length > values.max_file_bytes) throw new CoderError('C213', `content has ${bytes.length} bytes, more than ${values.max_file_bytes}`);
+  if (bytes.length > values.max_file_bytes)
+    throw new CoderError('C213', `content has ${bytes.length} bytes, more than ${values.max_file_bytes}`);
   const { folder, name } = await scope.openParent(spec.path, spec.parents ?? true);
   const path = join(folder.path, name);
   try {
@@ -67,7 +78,12 @@ async function createOne(scope: Scope, values: ConfineValues, spec: CreateFileSp
 
 /** What is there now: null when nothing. @throws when it is something other than a regular file. */
 async function look(
-  scope: Scope, values: ConfineValues, folder: OpenFolder, name: string, withRevision: boolean, signal: AbortSignal,
+  scope: Scope,
+  values: ConfineValues,
+  folder: OpenFolder,
+  name: string,
+  withRevision: boolean,
+  signal: AbortSignal,
 ): Promise<{ mode: number; owner: { uid: number; gid: number }; revision: string | null } | null> {
   try {
     const file = await scope.openIn(folder, name);

@@ -71,7 +71,10 @@ export function applyLineOps(text: string, ops: readonly { index: number; op: Li
   push(body.slice(next));
   const joined = pieces.join('');
   const result = ended ? joined : joined.slice(0, -1);
-  return { text: result, regions: regions.map((r) => ({ ...r, start: Math.min(r.start, result.length), end: Math.min(r.end, result.length) })) };
+  return {
+    text: result,
+    regions: regions.map((r) => ({ ...r, start: Math.min(r.start, result.length), end: Math.min(r.end, result.length) })),
+  };
 }
 
 function assertApart(placed: readonly Placed[]): void {
@@ -93,7 +96,10 @@ const describe = (placed: readonly Placed[], later: Placed): string => {
 function place(opIndex: number, op: LineOp, count: number): Placed {
   if (op.op === 'insert') {
     if (op.at_line < 1 || op.at_line > count + 1) {
-      throw new CoderError('C210', `op ${opIndex}: at_line is ${op.at_line}, but the file has ${count} lines; it must be 1 to ${count + 1}`);
+      throw new CoderError(
+        'C210',
+        `op ${opIndex}: at_line is ${op.at_line}, but the file has ${count} lines; it must be 1 to ${count + 1}`,
+      );
     }
     return { opIndex, from: op.at_line - 1, taken: 0, lines: withLineEnd(op.content) };
   }

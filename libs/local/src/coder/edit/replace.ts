@@ -54,7 +54,8 @@ export function makeReplace(load: Load): (input: ReplaceInput) => ReplaceOutput 
         continue;
       }
       const group = /^\d+$/.test(name) ? Number(name) : names[name];
-      if (group === undefined || group > groups) return `replacement refers to ${found[0]}, which the pattern does not define; write a literal $ as $$`;
+      if (group === undefined || group > groups)
+        return `replacement refers to ${found[0]}, which the pattern does not define; write a literal $ as $$`;
       parts.push({ group });
     }
     const rest = replacement.slice(at);
@@ -69,7 +70,7 @@ export function makeReplace(load: Load): (input: ReplaceInput) => ReplaceOutput 
     const totals: number[] = [];
     for (const { index, op } of input.ops) {
       const flags = (op.ignore_case === true ? RE2JS.CASE_INSENSITIVE : 0) | (op.dot_matches_newline === true ? RE2JS.DOTALL : 0);
-      let regex;
+      let regex: ReturnType<typeof RE2JS.compile>;
       try {
         regex = RE2JS.compile(op.pattern, flags);
       } catch (error) {
@@ -96,7 +97,8 @@ export function makeReplace(load: Load): (input: ReplaceInput) => ReplaceOutput 
         at = matcher.end();
         moved.push([from, at, newFrom, length]);
         if (sites.length < input.maxSites) sites.push({ opIndex: index, start: newFrom, end: length });
-        if (length > input.maxLength) return { wrong: `op ${index}: the replacements make the file larger than ${input.maxLength} characters` };
+        if (length > input.maxLength)
+          return { wrong: `op ${index}: the replacements make the file larger than ${input.maxLength} characters` };
       }
       push(text.slice(at));
       const expected = op.expect_matches ?? null;

@@ -58,7 +58,10 @@ async function linkExclusive(temporary: string, target: string, name: string): P
       case 'EOPNOTSUPP':
       case 'ENOSYS': {
         // No hard links on this disk: a look before the rename is the best there is.
-        const taken = await lstat(target).then(() => true, () => false);
+        const taken = await lstat(target).then(
+          () => true,
+          () => false,
+        );
         if (taken) throw new CoderError('C213', `${name} exists already; pass overwrite: true to replace it`, { cause: error });
         return rename(temporary, target);
       }

@@ -1,4 +1,4 @@
-import { matchPart, compileGlobs, type PathMatcher } from '../../confine/index.js';
+import { compileGlobs, matchPart, type PathMatcher } from '../../confine/index.js';
 
 interface Rule {
   negated: boolean;
@@ -11,7 +11,10 @@ export class IgnoreFile {
   private readonly rules: Rule[];
 
   constructor(text: string) {
-    this.rules = text.split(/\r?\n/).map(ruleOf).filter((rule) => rule !== null);
+    this.rules = text
+      .split(/\r?\n/)
+      .map(ruleOf)
+      .filter((rule) => rule !== null);
   }
 
   /** True or false when a rule decides about the path, null when none does; the last one that matches decides. */

@@ -43,7 +43,7 @@ interface Pattern {
 }
 
 /** Self-contained: runs in an isolate. */
-export function makeRegexLines(load: Load, setup: Pattern): (lines: readonly string[]) => LineMatch[] {
+function makeRegexLines(load: Load, setup: Pattern): (lines: readonly string[]) => LineMatch[] {
   const { RE2JS } = load('re2js') as typeof import('re2js');
   const regex = RE2JS.compile(setup.pattern, setup.ignoreCase ? RE2JS.CASE_INSENSITIVE : 0);
   return (lines) => {
@@ -65,7 +65,10 @@ export function regexMatcher(pattern: string, ignoreCase: boolean, signal: Abort
         return await isolate.run(lines, { timeoutMs: BATCH_MS, signal });
       } catch (error) {
         if (!(error instanceof IsolateError) || error.reason === 'aborted') throw error;
-        const what = error.reason === 'timeout' ? `took more than ${BATCH_MS} ms on a few lines; make it simpler` : `is not valid RE2 syntax: ${error.message}`;
+        const what =
+          error.reason === 'timeout'
+            ? `took more than ${BATCH_MS} ms on a few lines; make it simpler`
+            : `is not valid RE2 syntax: ${error.message}`;
         throw new CoderError('C210', `query ${what}`, { cause: error });
       }
     },

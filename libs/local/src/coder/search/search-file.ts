@@ -74,11 +74,11 @@ class FileSearch {
     const show = (line: string): string => excerpt(line, 0, maxLineBytes);
     this.open = this.open.filter((one) => {
       const more = lines.slice(0, one.missing);
-      (one.match.after ??= []).push(...more.map(show));
+      one.match.after = [...(one.match.after ?? []), ...more.map(show)];
       one.missing -= more.length;
       return one.missing > 0;
     });
-    for (const [index, start, end] of await this.matcher.match(lines)) {
+    for (const [index, start] of await this.matcher.match(lines)) {
       const line = lines[index] ?? '';
       const match: ContentMatch = {
         path: this.path,

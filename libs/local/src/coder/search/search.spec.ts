@@ -3,12 +3,12 @@ import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Scope, confineDefaults } from '../../confine/index.js';
+import { confineDefaults, Scope } from '../../confine/index.js';
 import { failure, longestBlock, startApp, type TestApp } from '../../confine/test/app.js';
 import { CoderModule } from '../coder.module.js';
 import { IgnoreFile } from './gitignore.js';
+import { type SearchResult, search as searchDirect } from './search.js';
 import { excerpt } from './search-file.js';
-import { search as searchDirect, type SearchResult } from './search.js';
 
 let app: TestApp;
 const put = async (path: string, content: string | Buffer): Promise<void> => {
@@ -50,10 +50,22 @@ describe('coder::search', () => {
     expect(paths(await search({ query: 'needle', include_globs: ['**/deep/*.ts'] }))).toEqual(['src/deep/b.ts:1']);
     expect(paths(await search({ query: 'needle', exclude_globs: ['deep'] }))).toEqual(['src/a.ts:2']);
     expect(paths(await search({ query: 'needle', path: 'src/deep' }))).toEqual(['b.ts:1']);
-    expect((await search({ query: 'Needle again', context_lines_before: 2, context_lines_after: 5 })).content_matches[0]).toMatchObject({ before: ['import x', 'const needle = 1;'], after: ['last'] });
-    expect(await search({ query: 'e', max_matches: 1, search_paths: false })).toMatchObject({ truncated: true, content_matches: [{ path: 'src/a.ts' }] });
-    expect(await search({ query: 'needle', search_content: false })).toMatchObject({ content_matches: [], path_matches: [{ path: 'src/needle.md' }] });
-    expect((await search({ query: 'sdb', fuzzy_paths: true, search_content: false })).path_matches[0]).toEqual({ path: 'src/deep/b.ts', kind: 'file' });
+    expect((await search({ query: 'Needle again', context_lines_before: 2, context_lines_after: 5 })).content_matches[0]).toMatchObject({
+      before: ['import x', 'const needle = 1;'],
+      after: ['last'],
+    });
+    expect(await search({ query: 'e', max_matches: 1, search_paths: false })).toMatchObject({
+      truncated: true,
+      content_matches: [{ path: 'src/a.ts' }],
+    });
+    expect(await search({ query: 'needle', search_content: false })).toMatchObject({
+      content_matches: [],
+      path_matches: [{ path: 'src/needle.md' }],
+    });
+    expect((await search({ query: 'sdb', fuzzy_paths: true, search_content: false })).path_matches[0]).toEqual({
+      path: 'src/deep/b.ts',
+      kind: 'file',
+    });
   });
 
   it('takes a query as it stands unless it is a pattern', async () => {
@@ -97,7 +109,9 @@ describe('coder::search', () => {
     expect(result).toMatchObject({ truncated: true, content_matches: [] });
     const blockedByStates = await longestBlock(async () => {
       // Many states of a pattern make it slow even where time is linear; it ends by its limit or by itself.
-      await search({ query: '([a-z]{0,90}){0,11}[0-9]', regex: true, path: 'hostile' }).catch((error: unknown) => expect(String(error)).toMatch(/C210: query took/));
+      await search({ query: '([a-z]{0,90}){0,11}[0-9]', regex: true, path: 'hostile' }).catch((error: unknown) =>
+        expect(String(error)).toMatch(/C210: query took/),
+      );
     });
     expect(blockedByStates).toBeLessThan(100);
     const matches = await search({ query: 'a', path: 'hostile', search_paths: false });
@@ -135,10 +149,50 @@ describe('coder::search', () => {
 });
 
 describe('.gitignore', () => {
-  const rules = ['# comment', '*.log', '!keep.log', '/top.txt', 'build/', 'docs/*.pdf', 'a/**/z', 'deep/**', '\\#odd', 'sp\\ ', '[ab].c', '!/x/', 'x/*', '!x/y', 'trail  '];
+  const rules = [
+    '# comment',
+    '*.log',
+    '!keep.log',
+    '/top.txt',
+    'build/',
+    'docs/*.pdf',
+    'a/**/z',
+    'deep/**',
+    '\\#odd',
+    'sp\\ ',
+    '[ab].c',
+    '!/x/',
+    'x/*',
+    '!x/y',
+    'trail  ',
+  ];
   const files = [
-    'a.log', 'keep.log', 'sub/keep.log', 'sub/b.log', 'top.txt', 'sub/top.txt', 'build/o', 'sub/build/o', 'buildx/o', 'docs/a.pdf', 'sub/docs/a.pdf', 'docs/s/a.pdf',
-    'a/z', 'a/b/z', 'a/b/c/z', 'b/a/z', 'deep/q', '#odd', 'a.c', 'c.c', 'x/n', 'x/y', 'trail', 'nested/keep.txt', 'nested/only.tmp', 'plain.txt',
+    'a.log',
+    'keep.log',
+    'sub/keep.log',
+    'sub/b.log',
+    'top.txt',
+    'sub/top.txt',
+    'build/o',
+    'sub/build/o',
+    'buildx/o',
+    'docs/a.pdf',
+    'sub/docs/a.pdf',
+    'docs/s/a.pdf',
+    'a/z',
+    'a/b/z',
+    'a/b/c/z',
+    'b/a/z',
+    'deep/q',
+    '#odd',
+    'a.c',
+    'c.c',
+    'x/n',
+    'x/y',
+    'trail',
+    'nested/keep.txt',
+    'nested/only.tmp',
+    'plain.txt',
   ];
 
   it('decides as git does', async () => {
@@ -151,12 +205,25 @@ describe('.gitignore', () => {
       }
       await writeFile(join(folder, '.gitignore'), rules.join('\n'));
       await writeFile(join(folder, 'nested', '.gitignore'), '*.tmp\n/keep.txt\n');
-      const tracked = execFileSync('git', ['-C', folder, 'ls-files', '-co', '--exclude-standard', '-z']).toString().split('\0').filter((f) => f !== '' && !f.endsWith('.gitignore'));
+      const tracked = execFileSync('git', ['-C', folder, 'ls-files', '-co', '--exclude-standard', '-z'])
+        .toString()
+        .split('\0')
+        .filter((f) => f !== '' && !f.endsWith('.gitignore'));
       const scope = await Scope.open({ ...confineDefaults, root: folder });
-      const result = await searchDirect(scope, confineDefaults, { query: 'needle', respect_gitignore: true, use_default_excludes: false, exclude_globs: ['.git'], search_paths: false }, new AbortController().signal);
+      const result = await searchDirect(
+        scope,
+        confineDefaults,
+        { query: 'needle', respect_gitignore: true, use_default_excludes: false, exclude_globs: ['.git'], search_paths: false },
+        new AbortController().signal,
+      );
       expect(result.content_matches.map((m) => m.path).sort()).toEqual(tracked.sort());
       expect(tracked.length).toBeGreaterThan(8);
-      const below = await searchDirect(scope, confineDefaults, { query: 'needle', path: 'sub', respect_gitignore: true, search_paths: false }, new AbortController().signal);
+      const below = await searchDirect(
+        scope,
+        confineDefaults,
+        { query: 'needle', path: 'sub', respect_gitignore: true, search_paths: false },
+        new AbortController().signal,
+      );
       expect(below.content_matches.map((m) => `sub/${m.path}`)).toEqual(tracked.filter((f) => f.startsWith('sub/')));
     } finally {
       await rm(folder, { recursive: true, force: true });

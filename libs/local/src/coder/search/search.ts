@@ -1,9 +1,9 @@
-import { compileGlobs, errnoOf, PathError, type ConfineValues, type OpenFolder, type Scope } from '../../confine/index.js';
+import { type ConfineValues, compileGlobs, errnoOf, type OpenFolder, PathError, type Scope } from '../../confine/index.js';
 import { CoderError } from '../errors.js';
 import { fuzzyScore } from './fuzzy.js';
-import { literalMatcher, regexMatcher, type LineMatcher } from './matcher.js';
-import { searchFile, type ContentMatch } from './search-file.js';
-import { walk, type WalkEntry } from './walk.js';
+import { type LineMatcher, literalMatcher, regexMatcher } from './matcher.js';
+import { type ContentMatch, searchFile } from './search-file.js';
+import { type WalkEntry, walk } from './walk.js';
 
 export interface SearchRequest {
   query: string;
@@ -39,7 +39,7 @@ export interface SearchResult {
 export const DEFAULT_MAX_MATCHES = 1_000;
 export const MAX_MATCHES = 10_000;
 export const DEFAULT_LINE_BYTES = 512;
-export const MAX_LINE_BYTES = 4_096;
+const MAX_LINE_BYTES = 4_096;
 export const MAX_CONTEXT = 10;
 /** How long one search may take. */
 export const SEARCH_MS = 20_000;
@@ -47,7 +47,11 @@ const PATH_BATCH = 256;
 
 /** Searches the names and lines below a folder. */
 export async function search(
-  scope: Scope, values: ConfineValues, request: SearchRequest, signal: AbortSignal, searchMs = SEARCH_MS,
+  scope: Scope,
+  values: ConfineValues,
+  request: SearchRequest,
+  signal: AbortSignal,
+  searchMs = SEARCH_MS,
 ): Promise<SearchResult> {
   if (request.query === '') throw new CoderError('C210', 'query is empty; to list files use coder::list-folder or coder::tree');
   const limited = AbortSignal.any([signal, AbortSignal.timeout(searchMs)]);
@@ -169,7 +173,9 @@ class Search {
   }
 
   private take(match: ContentMatch): boolean {
-    const size = Buffer.byteLength(match.text) + [...(match.before ?? []), ...(match.after ?? [])].reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+    const size =
+      Buffer.byteLength(match.text) +
+      [...(match.before ?? []), ...(match.after ?? [])].reduce((sum, line) => sum + Buffer.byteLength(line), 0);
     if (this.content.length >= this.maxMatches) this.stop(`there are more than ${this.maxMatches} matching lines`);
     else if (size > this.bytesLeft) this.stop('the text of the matches is longer than one answer may be; narrow the query');
     if (this.stopped !== undefined) return false;

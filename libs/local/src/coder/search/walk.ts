@@ -1,7 +1,7 @@
 import { join, relative, sep } from 'node:path';
-import { PathError, errnoOf, type OpenFolder, type Scope } from '../../confine/index.js';
+import { errnoOf, type OpenFolder, PathError, type Scope } from '../../confine/index.js';
 import { isDefaultExclude } from '../excludes.js';
-import { entriesOf, type EntryKind } from '../folder.js';
+import { type EntryKind, entriesOf } from '../folder.js';
 import { IgnoreFile } from './gitignore.js';
 
 /** Something that a walk came by. `folder` is open only until the walk goes on. */
@@ -36,10 +36,15 @@ export async function* walk(scope: Scope, start: OpenFolder, options: WalkOption
 }
 
 async function* below(
-  scope: Scope, folder: OpenFolder, prefix: string, above: readonly IgnoreLevel[], options: WalkOptions,
+  scope: Scope,
+  folder: OpenFolder,
+  prefix: string,
+  above: readonly IgnoreLevel[],
+  options: WalkOptions,
 ): AsyncGenerator<WalkEntry> {
   const { entries } = await entriesOf(folder, options.signal);
-  const own = options.respectGitignore && entries.some((e) => e.name === '.gitignore' && e.kind === 'file') ? await readIgnore(scope, folder) : null;
+  const own =
+    options.respectGitignore && entries.some((e) => e.name === '.gitignore' && e.kind === 'file') ? await readIgnore(scope, folder) : null;
   const levels = own === null ? above : [...above, { file: own, lead: '', cut: prefix.length }];
   for (const { name, kind } of entries) {
     options.signal.throwIfAborted();
@@ -60,7 +65,9 @@ async function* below(
 
 /** The `.gitignore` files of the folders between the root and the start of a walk, which count for it too. */
 async function ignoresAbove(scope: Scope, start: OpenFolder): Promise<IgnoreLevel[]> {
-  const parts = relative(scope.root, start.path).split(sep).filter((part) => part !== '');
+  const parts = relative(scope.root, start.path)
+    .split(sep)
+    .filter((part) => part !== '');
   const levels: IgnoreLevel[] = [];
   for (let depth = 0; depth < parts.length; depth++) {
     const folder = await scope.openFolder(join(scope.root, ...parts.slice(0, depth)));
@@ -97,7 +104,12 @@ async function readIgnore(scope: Scope, folder: OpenFolder): Promise<IgnoreFile 
   try {
     const file = await scope.openIn(folder, '.gitignore');
     try {
-      const { bytesRead, buffer } = await file.handle.read(Buffer.alloc(Math.min(Number(file.stat.size), MAX_IGNORE_BYTES)), 0, undefined, 0);
+      const { bytesRead, buffer } = await file.handle.read(
+        Buffer.alloc(Math.min(Number(file.stat.size), MAX_IGNORE_BYTES)),
+        0,
+        undefined,
+        0,
+      );
       return new IgnoreFile(buffer.toString('utf8', 0, bytesRead));
     } finally {
       await file.handle.close();

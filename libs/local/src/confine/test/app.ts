@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Global, Module, type DynamicModule, type INestApplicationContext, type Provider, type Type } from '@nestjs/common';
+import { type DynamicModule, Global, type INestApplicationContext, Module, type Provider, type Type } from '@nestjs/common';
 import { APP_FILTER, NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions } from '@nestjs/microservices';
-import { BUS, BusErrorFilter, IiiTransport, LocalEngine, type LocalBus, type TriggerRequest } from '#libs/iii';
-import { CONFINE_SETTINGS, confineDefaults, type ConfineValues } from '../settings.js';
+import { BUS, BusErrorFilter, IiiTransport, type LocalBus, LocalEngine, type TriggerRequest } from '#libs/iii';
+import { CONFINE_SETTINGS, type ConfineValues, confineDefaults } from '../settings.js';
 
 @Global()
 @Module({})
@@ -34,19 +34,29 @@ export async function startApp(module: Type, extra: { providers?: Provider[]; to
   const engine = new LocalEngine();
   const bus = engine.connect({ name: 'test' });
   const settings = TestSettingsModule.with(
-    [{ provide: CONFINE_SETTINGS, useValue: { current: () => values } }, { provide: BUS, useValue: bus }, { provide: APP_FILTER, useClass: BusErrorFilter }, ...(extra.providers ?? [])],
+    [
+      { provide: CONFINE_SETTINGS, useValue: { current: () => values } },
+      { provide: BUS, useValue: bus },
+      { provide: APP_FILTER, useClass: BusErrorFilter },
+      ...(extra.providers ?? []),
+    ],
     [CONFINE_SETTINGS, BUS, ...(extra.tokens ?? [])],
   );
   @Module({ imports: [settings, module] })
   class RootModule {}
-  const app = await NestFactory.createMicroservice<MicroserviceOptions>(RootModule, { strategy: new IiiTransport(bus), logger: false, abortOnError: false });
+  const app = await NestFactory.createMicroservice<MicroserviceOptions>(RootModule, {
+    strategy: new IiiTransport(bus),
+    logger: false,
+    abortOnError: false,
+  });
   await app.listen();
   return {
     root,
     values,
     bus,
     app,
-    call: <T>(function_id: string, payload: unknown, options: Partial<TriggerRequest> = {}) => bus.trigger<T>({ function_id, payload, ...options }),
+    call: <T>(function_id: string, payload: unknown, options: Partial<TriggerRequest> = {}) =>
+      bus.trigger<T>({ function_id, payload, ...options }),
     close: async () => {
       await app.close();
       await rm(root, { recursive: true, force: true });
