@@ -127,9 +127,10 @@ describe('a send into a turn that waits for a call', () => {
     holdAll();
     const { session_id, turn_id } = await rig.send('go', { options: { functions: { allow: ['*'] }, max_turns: 1 } });
     await rig.until(session_id, 'awaiting_functions');
-    await rig.send('still there?', { session_id });
+    expect(await rig.send('still there?', { session_id })).toMatchObject({ turn_id, merged: true });
     await rig.deliver(session_id, turn_id, 'c1', 'by hand');
     expect(await rig.end(turn_id)).toMatchObject({ status: 'completed', reason: 'max_turns' });
+    expect(await rig.end(await rig.nextTurn(session_id, turn_id))).toMatchObject({ status: 'completed', result: 'answered' });
     expect(userTexts(rig.disk(session_id).entries)).toEqual(['go', 'still there?']);
   });
 });
@@ -156,7 +157,7 @@ describe('a message that its turn ends without', () => {
     const next = await rig.nextTurn(session_id, turn_id);
     expect(await rig.end(next)).toMatchObject({ status: 'completed', result: 'for you' });
     expect(userTexts(rig.disk(session_id).entries)).toEqual(['go', 'and me']);
-    expect(rig.model.requests[1]?.system_prompt).toBe('mine');
+    expect(rig.model.requests[1]?.system_prompt).toMatch(/^mine\n/);
   });
 
   it('because it was stopped joins the transcript once, and the next send has it', async () => {

@@ -108,7 +108,7 @@ export class SqliteJournal implements Journal {
         return this.head(write.session_id)?.version === write.version;
       case 'park-message': {
         const row = this.head(write.session_id);
-        return row !== undefined && row.turn_id === write.turn_id && row.status === 'running';
+        return row !== undefined && row.turn_id === write.turn_id && (row.status === 'running' || (write.pending === true && row.status === 'awaiting_functions'));
       }
       case 'remember-key':
         return this.selectKey.get(write.key, now) === undefined;

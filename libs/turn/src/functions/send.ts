@@ -32,10 +32,17 @@ export async function send(ports: LoopPorts, request: SendRequest): Promise<Send
   for (let race = 0; race < MAX_RACES; race += 1) {
     const repeat = asked.key === null ? null : await ports.journal.recall(asked.key);
     if (repeat !== null) return repeated(repeat, asked);
-    const answer = await attempt(ports, asked);
+    const taken = asked.key !== null && (await isTaken(ports, asked));
+    const answer = await attempt(ports, taken ? { ...asked, entry_id: newEntryId() } : asked);
     if (answer !== null) return answer;
   }
   throw new HarnessError(HARNESS_CODES.state, `session ${asked.session_id} changed too often to take the message`, { retry: 'retry' });
+}
+
+/** True when the session has the entry of a key already, although the key is forgotten: what comes now is another message. */
+async function isTaken({ journal, transcript }: LoopPorts, { session_id, entry_id }: Accepted): Promise<boolean> {
+  const waits = (await journal.parked(session_id)).some((parked) => parked.entry_id === entry_id);
+  return waits || (await transcript.entry(session_id, entry_id)) !== null;
 }
 
 /** One try; null when the session changed in between. */
@@ -60,10 +67,18 @@ async function attempt(ports: LoopPorts, asked: Accepted): Promise<SendResponse 
   return { accepted: true, session_id, turn_id: turnId };
 }
 
-/** A running turn takes a message up at its next step; a parked one has it in its transcript at once, after those that came before (`left`). */
+/** True for a turn that waits for calls after its last generation: a message in its transcript would stay without an answer. */
+const isSpent = (live: TurnRecord): boolean => live.status === 'awaiting_functions' && live.turn_count >= live.options.max_turns;
+
+/**
+ * A running turn takes a message up at its next step, a spent one leaves it to the turn after it; one that waits for calls
+ * has it in its transcript at once, after those that came before (`left`).
+ */
 function mergeWrites(live: TurnRecord, asked: Accepted, left: readonly ParkedMessage[], now: number): Write[] {
   const { session_id, entry_id, message, options } = asked;
-  if (live.status === 'running') return [{ kind: 'park-message', session_id, turn_id: live.turn_id, parked: { entry_id, message, options, timestamp: now } }];
+  const park = { kind: 'park-message', session_id, turn_id: live.turn_id, parked: { entry_id, message, options, timestamp: now } } as const;
+  if (live.status === 'running') return [park];
+  if (isSpent(live)) return [{ ...park, pending: true }];
   return [
     { kind: 'check-record', session_id, version: live.version },
     ...[...left, { entry_id, message, timestamp: now }].map((m): Write => ({ kind: 'append-entry', session_id, entry: { entry_id: m.entry_id, message: m.message, timestamp: m.timestamp } })),

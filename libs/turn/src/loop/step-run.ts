@@ -150,7 +150,7 @@ export class StepRun {
     this.watermark = window.at(-1)?.id ?? null;
     const { messages, callIds } = wireMessages(window, entryId);
     const last = messages.at(-1);
-    if (last === undefined || last.role === 'assistant') return { type: 'nothing-to-reply', now: clock.now(), waiting: this.waiting };
+    if (last === undefined || last.role === 'assistant') return this.nothingToReply(last ?? null);
     const veto = step === 0 ? await this.hooks.preTurn(this.record) : null;
     if (veto !== null) return { type: 'vetoed', now: clock.now(), failure: veto };
     const request = await this.hooks.preGenerate(this.record, await buildRequest(this.ports, this.record, messages, this.policy));
@@ -180,6 +180,12 @@ export class StepRun {
       case 'aborted':
         return await this.stopped(outcome.partial, null);
     }
+  }
+
+  private nothingToReply(tail: AssistantMessage | null): TurnInput {
+    const { turn_count, options } = this.record;
+    const last = turn_count === 0 ? null : tail;
+    return { type: 'nothing-to-reply', last, deliverable: deliverableOf(options.output, textOf(last?.content ?? [])), ...this.around() };
   }
 
   /** Stores what a stream has brought so far, without waiting for it. The fence keeps a lost step from writing over a newer one. */

@@ -46,8 +46,8 @@ export type TurnInput =
   | { type: 'begin'; now: number; turn_id: string; step: number; parked: readonly ParkedMessage[]; plan: readonly PlannedCall[]; sketched: boolean; limits: Limits }
   /** The model answered. `waiting` tells of a user message that this generation has not seen. */
   | { type: 'generated'; now: number; message: AssistantMessage; plan: readonly PlannedCall[]; waiting: boolean; deliverable: Deliverable; limits: Limits; annotations?: JsonObject }
-  /** There is nothing that a model could reply to: the conversation ends with its own message. */
-  | { type: 'nothing-to-reply'; now: number; waiting: boolean }
+  /** There is nothing that a model could reply to: the conversation ends with its own message. `last` is that message when it is of this turn. */
+  | { type: 'nothing-to-reply'; now: number; last: AssistantMessage | null; deliverable: Deliverable; waiting: boolean; limits: Limits }
   | { type: 'generation-failed'; now: number; partial: AssistantMessage | null; failure: TurnFailure; limits: Limits }
   /** A call's target answered, failed or was given up. */
   | { type: 'call-returned'; now: number; call_id: string; result: CallResult; annotations?: JsonObject; plan: readonly PlannedCall[]; waiting: boolean; limits: Limits }

@@ -41,7 +41,7 @@ export function decide(record: TurnRecord, given: TurnInput): Decision {
     case 'stopped':
       return isTerminal(record.status) ? rest(record, 'skipped') : cancel(record, input);
     case 'nothing-to-reply':
-      return input.waiting ? nextStep(record, record, [], input.now) : complete(record, { result: null, result_error: null }, 'nothing_to_reply', [], input.now);
+      return nothingToReply(record, input);
     default: {
       const unknown: never = input;
       throw new Error(`unknown input ${JSON.stringify(unknown)}`);
@@ -148,6 +148,14 @@ function generated(record: TurnRecord, input: Input<'generated'>): Decision {
   }
   if (input.waiting) return nextStep(record, counted, before, now);
   return deliver(record, counted, { ...input, writes: before }, message.stop_reason === 'length' ? 'length' : null);
+}
+
+/** The turn ends; what it said before a message came that no model sees is what it hands over. */
+function nothingToReply(record: TurnRecord, input: Input<'nothing-to-reply'>): Decision {
+  const { now, last, waiting } = input;
+  if (waiting) return nextStep(record, record, [], now);
+  if (last === null) return complete(record, { result: null, result_error: null }, 'nothing_to_reply', [], now);
+  return deliver(record, record, { ...input, writes: [], plan: [] }, last.stop_reason === 'length' ? 'length' : null);
 }
 
 const assistantWrite = (record: TurnRecord, { message, now, annotations }: Input<'generated'>): Write => ({

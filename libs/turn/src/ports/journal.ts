@@ -10,8 +10,8 @@ export type Write =
   /** Replaces the message of an entry, or appends it when it is not there yet. */
   | { kind: 'put-entry'; session_id: string; entry: NewEntry }
   | { kind: 'set-status'; session_id: string; status: SessionStatus; reason?: string; timestamp: number }
-  /** Keeps a message for the running turn. A conflict when `turn_id` is not running any more. */
-  | { kind: 'park-message'; session_id: string; turn_id: string; parked: ParkedMessage }
+  /** Keeps a message for the running turn, or with `pending` also for one that waits for calls. A conflict when `turn_id` is not there any more. */
+  | { kind: 'park-message'; session_id: string; turn_id: string; parked: ParkedMessage; pending?: true }
   /** Removes parked messages; their entries are appended by the same commit. */
   | { kind: 'take-messages'; session_id: string; entry_ids: readonly string[] }
   /**

@@ -144,7 +144,11 @@ export class StepRunner {
     this.watermark = window.at(-1)?.id ?? null;
     this.seen = new Set(window.map((entry) => entry.id));
     const last = messages.at(-1);
-    if (last === undefined || last.role === 'assistant') return { type: 'nothing-to-reply', now: this.world.now(), waiting: this.waiting };
+    if (last === undefined || last.role === 'assistant') {
+      const said = this.record.turn_count === 0 ? null : (last ?? null);
+      const deliverable = deliverableOf(this.record.options.output, textOf(said?.content ?? []));
+      return { type: 'nothing-to-reply', now: this.world.now(), last: said, deliverable, waiting: this.waiting, limits };
+    }
     if (this.aborted) return yield* this.stopped(null, null);
     const reply = this.world.generating(this.record, window, entryId);
     for (const partial of reply.sketches) {
