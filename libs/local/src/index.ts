@@ -1,3 +1,3 @@
-export { checkConfiguration, type ConfigurationCheck } from './configuration/check.js';
+export { checkConfiguration } from './configuration/check.js';
 export * from './runtime/index.js';
 export { DATABASE_FILE, STORE_CODES } from './sqlite/index.js';

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import type { Schema } from '#libs/contracts';
 import { violation } from '#libs/iii';
 import { ownDefinitions } from './definitions.js';
 import { loadConfiguration } from './load.js';
@@ -17,8 +18,12 @@ interface FieldSchema {
   description?: string;
   default?: unknown;
 }
-const propertiesOf = (id: string): { [name: string]: FieldSchema } =>
-  (ownDefinitions.get(id)?.schema as { properties: { [name: string]: FieldSchema } }).properties;
+const schemaOfEntry = (id: string): Schema => {
+  const definition = ownDefinitions.get(id);
+  if (definition === undefined) throw new Error(`no entry ${id}`);
+  return definition.schema as Schema;
+};
+const propertiesOf = (id: string) => (schemaOfEntry(id) as { properties: { [name: string]: FieldSchema } }).properties;
 
 /** Does the rule of the file take the value? */
 function isTaken(id: string, value: unknown): boolean {
@@ -72,7 +77,7 @@ const FINER = new Set(['sweep_expression', 'non_accessible_globs', 'providers'])
 
 describe.each([...ownDefinitions.keys()])('the schema of %s', (id) => {
   it.each(Object.keys(propertiesOf(id)))('takes for %s what its rule takes', (name) => {
-    const schema = ownDefinitions.get(id)?.schema as object;
+    const schema = schemaOfEntry(id);
     for (const value of VALUES) {
       const bySchema = violation(schema, { [name]: value }) === null;
       const byRule = isTaken(id, { [name]: value });
@@ -85,10 +90,10 @@ describe.each([...ownDefinitions.keys()])('the schema of %s', (id) => {
     for (const [name, { description }] of Object.entries(properties))
       expect([name, description]).toEqual([name, expect.stringMatching(/\.$/)]);
     const defaults = Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, field.default]));
-    expect(violation(ownDefinitions.get(id)?.schema as object, defaults)).toBeNull();
+    expect(violation(schemaOfEntry(id), defaults)).toBeNull();
   });
 
   it('knows no other field', () => {
-    expect(violation(ownDefinitions.get(id)?.schema as object, { no_such_field: 1 })).toBe('no_such_field is not a known field');
+    expect(violation(schemaOfEntry(id), { no_such_field: 1 })).toBe('no_such_field is not a known field');
   });
 });

@@ -18,9 +18,6 @@ export function describeField(prototype: object, key: string, description: Field
   fieldsByClass.set(prototype, fields.set(key, description));
 }
 
-/** The names of the fields of a class. */
-export const fieldNames = (make: new () => object): string[] => [...(fieldsByClass.get(make.prototype as object)?.keys() ?? [])];
-
 /** The JSON Schema of a mapping with the fields of a class: from the same rules that check them. */
 export function schemaOf(make: new () => object): ObjectSchema {
   const defaults = new make() as { [key: string]: unknown };

@@ -22,10 +22,10 @@ class PolicyFields {
 
 /** The fields of `harness.yaml`. */
 export class HarnessFields implements HarnessSettings {
-  @field(nullable(text('the id of a model')), 'Model of a send of the command line that names none; null = it has to be named.')
+  @field(nullable(text('the id of a model')), 'Model when a send of the command line or a sub-agent names none; null = it has to be named.')
   default_model = defaultSettings.default_model;
 
-  @field(nullable(text('the id of a provider')), 'Provider of such a send; null = the router chooses.')
+  @field(nullable(text('the id of a provider')), 'Provider when they name none; null = the router chooses.')
   default_provider = defaultSettings.default_provider;
 
   @field(whole(1, 1_000_000), 'Generations that a turn may take when its send does not say.')
