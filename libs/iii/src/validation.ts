@@ -39,12 +39,12 @@ function describe(error: ErrorObject): string {
 
 /** Which discriminator values a union's branches wanted; a branch that fails there is not the one that was meant. */
 const isDiscriminator = (error: ErrorObject): boolean =>
-  error.keyword === 'enum' && /\/(type|role)$/.test(error.instancePath) && (error.params['allowedValues'] as unknown[]).length === 1;
+  error.keyword === 'enum' && /\/(type|role|op)$/.test(error.instancePath) && (error.params['allowedValues'] as unknown[]).length === 1;
 
 /** The most telling of a list of ajv errors, in words. In a union, the errors of the branch that was meant win. */
 export function describeErrors(errors: readonly ErrorObject[]): string {
   const leaves = errors.filter((e) => e.keyword !== 'anyOf' && e.keyword !== 'oneOf' && e.keyword !== 'if');
-  const wrongBranches = new Set(leaves.filter(isDiscriminator).map((e) => e.schemaPath.replace(/\/properties\/(type|role)\/.*$/, '')));
+  const wrongBranches = new Set(leaves.filter(isDiscriminator).map((e) => e.schemaPath.replace(/\/properties\/(type|role|op)\/.*$/, '')));
   const rightBranch = leaves.filter((e) => !isDiscriminator(e) && ![...wrongBranches].some((b) => e.schemaPath.startsWith(b)));
   const pool = rightBranch.length > 0 ? rightBranch : leaves;
   const deepest = Math.max(0, ...pool.map((e) => e.instancePath.split('/').length));

@@ -9,6 +9,7 @@ import { LiveConfiguration, describeFault } from '../configuration/index.js';
 import { SqliteQueue } from '../queue/index.js';
 import { RouterEvents } from '../router/index.js';
 import { SessionEvents } from '../sessions/index.js';
+import { ShellService } from '../shell/shell.service.js';
 import type { EmbeddedRuntime, OpenRuntimeOptions, TurnOwner } from './api.js';
 import { backgroundOf, type Background } from './background.js';
 import { EmbeddedModule } from './embedded.module.js';
@@ -18,6 +19,8 @@ import { closeStore, openStore, type Store } from './store.js';
 
 /** How long a runtime waits for running steps when it closes, in ms. */
 const GRACE_MS = 5_000;
+/** How long calls that are still under way then may take to end, in ms. */
+const DRAIN_MS = 1_000;
 
 type Log = NonNullable<OpenRuntimeOptions['log']>;
 
@@ -41,7 +44,7 @@ export async function openRuntime(options: OpenRuntimeOptions): Promise<Embedded
     background = await backgroundOf(options.role, configuration, log);
     const { modules } = background;
     app = await NestFactory.createMicroservice(EmbeddedModule.forRoot({ bus, feed, store, configuration, modules }), {
-      strategy: new IiiTransport(bus), logger: nestLogger(log), abortOnError: false,
+      strategy: new IiiTransport(bus, DRAIN_MS), logger: nestLogger(log), abortOnError: false,
     });
     app.useGlobalFilters(new BusErrorFilter());
     await app.listen();
@@ -140,6 +143,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
     background.stop();
     await app.get(SqliteQueue, { strict: false }).stop(graceMs);
     await store.queue.stop(graceMs);
+    await app.get(ShellService, { strict: false }).stop();
     await store.delivery.settle(graceMs);
     if (store.delivery.hasDelivered) await store.commits.run(() => undefined, 'outbox');
     await app.close();
