@@ -1,6 +1,6 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -18,13 +18,17 @@ describe('a data folder', () => {
   });
 
   it.each([
-    ['of a newer version', (path: string) => {
-      const db = new Database(path);
-      db.pragma('journal_mode = WAL');
-      db.exec('CREATE TABLE t (n)');
-      db.pragma('user_version = 9999');
-      db.close();
-    }, /newer/i],
+    [
+      'of a newer version',
+      (path: string) => {
+        const db = new Database(path);
+        db.pragma('journal_mode = WAL');
+        db.exec('CREATE TABLE t (n)');
+        db.pragma('user_version = 9999');
+        db.close();
+      },
+      /newer/i,
+    ],
     ['that is corrupt', (path: string) => writeFileSync(path, 'this is no database, '.repeat(500)), /corrupt|not a database|damaged/i],
   ])('%s is refused and left as it is', async (_what, make, reason) => {
     const dataDir = folder();
@@ -89,7 +93,12 @@ describe('a key', () => {
     const key = 'sk-ant-api03-Zm9vYmFyYmF6cXV4MDEyMzQ1Njc4OWFiY2RlZg';
     const server = createServer((request, response) => {
       response.writeHead(401, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ type: 'error', error: { type: 'authentication_error', message: `invalid x-api-key: ${String(request.headers['x-api-key'])}` } }));
+      response.end(
+        JSON.stringify({
+          type: 'error',
+          error: { type: 'authentication_error', message: `invalid x-api-key: ${String(request.headers['x-api-key'])}` },
+        }),
+      );
     });
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
     onTestFinished(() => {
@@ -104,7 +113,11 @@ describe('a key', () => {
     });
     const sent = await here(['send', 'hi', '--session', 's_key', '--debug', '--data-dir', dataDir], { env });
     expect(sent.code).toBe(1);
-    const others = await Promise.all([['status', 's_key', '--json'], ['show', 's_key', '--json'], ['models', '--json'], ['doctor']].map((argv) => here([...argv, '--data-dir', dataDir], { env })));
+    const others = await Promise.all(
+      [['status', 's_key', '--json'], ['show', 's_key', '--json'], ['models', '--json'], ['doctor']].map((argv) =>
+        here([...argv, '--data-dir', dataDir], { env }),
+      ),
+    );
     const all = [sent, ...others].map(({ stdout, stderr }) => stdout + stderr).join('\n') + filesUnder(dataDir);
     expect(all).toContain('s_key');
     expect(all).not.toContain(key.slice(13, 30));
@@ -112,4 +125,8 @@ describe('a key', () => {
 });
 
 const filesUnder = (path: string): string =>
-  readdirSync(path, { recursive: true, encoding: 'utf8' }).map((name) => join(path, name)).filter((file) => statSync(file).isFile()).map((file) => readFileSync(file, 'latin1')).join('\n');
+  readdirSync(path, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(path, name))
+    .filter((file) => statSync(file).isFile())
+    .map((file) => readFileSync(file, 'latin1'))
+    .join('\n');

@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import type { StatusReport } from '#libs/contracts';
 import type { FeedEvent } from '#libs/turn';
 import { openRuntime } from '../../apps/harness-cli/src/cli/open-runtime.js';
-import { type Run, run, type RunOptions } from '../../apps/harness-cli/test/fake.js';
+import { type Run, type RunOptions, run } from '../../apps/harness-cli/test/fake.js';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 export const CLI = join(ROOT, 'dist/apps/harness-cli/src/main.js');
@@ -25,11 +25,24 @@ export function folder(): string {
   return path;
 }
 
-export interface Options { cwd?: string; env?: NodeJS.ProcessEnv; input?: string }
-export interface Result { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string }
+export interface Options {
+  cwd?: string;
+  env?: NodeJS.ProcessEnv;
+  input?: string;
+}
+export interface Result {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+}
 
 /** The environment of a CLI of a test: no key, no server, no colour. */
-const environment = (more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({ PATH: process.env['PATH'], HOME: process.env['HOME'], ...more });
+const environment = (more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({
+  PATH: process.env['PATH'],
+  HOME: process.env['HOME'],
+  ...more,
+});
 
 /** A CLI that runs. */
 export class Running {
@@ -41,7 +54,9 @@ export class Running {
   constructor(readonly child: ChildProcessWithoutNullStreams) {
     child.stdout.setEncoding('utf8').on('data', (text: string) => this.add('stdout', text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => this.add('stderr', text));
-    this.result = new Promise((done) => child.on('close', (code, signal) => done({ code, signal, stdout: this.stdout, stderr: this.stderr })));
+    this.result = new Promise((done) =>
+      child.on('close', (code, signal) => done({ code, signal, stdout: this.stdout, stderr: this.stderr })),
+    );
     onTestFinished(() => {
       child.kill('SIGKILL');
     });
@@ -95,16 +110,23 @@ export function bash(line: string, { cwd = ROOT, env }: Options = {}): Promise<R
 }
 
 /** Runs a command in this process over the real runtime: as another terminal would, without the start of a process. */
-export const here = (argv: readonly string[], options: RunOptions = {}): Promise<Run> => run(argv, { open: openRuntime, now: Date.now, ...options });
+export const here = (argv: readonly string[], options: RunOptions = {}): Promise<Run> =>
+  run(argv, { open: openRuntime, now: Date.now, ...options });
 
 /** What `status --json` says of a session. */
 export async function statusOf(dataDir: string, session: string): Promise<{ turn: StatusReport | null; owner: string }> {
-  return JSON.parse((await here(['status', session, '--json', '--data-dir', dataDir])).stdout) as { turn: StatusReport | null; owner: string };
+  return JSON.parse((await here(['status', session, '--json', '--data-dir', dataDir])).stdout) as {
+    turn: StatusReport | null;
+    owner: string;
+  };
 }
 
 /** The events of `send --json`. */
 export const eventsOf = (stdout: string): (FeedEvent | { type: 'session'; session_id: string; turn_id: string })[] =>
-  stdout.trimEnd().split('\n').map((line) => JSON.parse(line) as FeedEvent);
+  stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as FeedEvent);
 
 /** True while a process of this id is there. */
 export function isAlive(pid: number): boolean {

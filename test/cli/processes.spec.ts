@@ -58,7 +58,14 @@ describe('signals to send', () => {
 
   it('SIGTERM hands the turn back, and serve goes on with it', async () => {
     const dataDir = folder();
-    const send = start(['send', '/slow 60\n/say one two three four five six seven eight nine ten', '--session', 's_term', '--data-dir', dataDir]);
+    const send = start([
+      'send',
+      '/slow 60\n/say one two three four five six seven eight nine ten',
+      '--session',
+      's_term',
+      '--data-dir',
+      dataDir,
+    ]);
     await send.until('stdout', /two/);
     send.signal('SIGTERM');
     expect((await send.result).code).toBe(143);
@@ -88,7 +95,14 @@ describe('from another terminal', () => {
 
   it('a second send joins the turn and follows it', async () => {
     const dataDir = folder();
-    const first = start(['send', '/slow 40\n/say one two three four five six seven eight nine ten eleven twelve thirteen fourteen', '--session', 's_join', '--data-dir', dataDir]);
+    const first = start([
+      'send',
+      '/slow 40\n/say one two three four five six seven eight nine ten eleven twelve thirteen fourteen',
+      '--session',
+      's_join',
+      '--data-dir',
+      dataDir,
+    ]);
     await first.until('stdout', /two/);
     const second = await here(['send', '/say and this', '--session', 's_join', '--data-dir', dataDir]);
     const { code, stdout } = await first.result;

@@ -15,7 +15,10 @@ describe('a turn with the demo provider', () => {
   it('reads a file through a real call and completes, and everything is on disk', async () => {
     const [work, dataDir] = [folder(), folder()];
     writeFileSync(join(work, 'README.md'), '# Sundial\n\nA clock that needs no power.\n');
-    const result = await cli(['send', '--data-dir', dataDir, '--allow', 'coder::*', 'engine::functions::*', 'read README.md and tell me what this project is'], { cwd: work });
+    const result = await cli(
+      ['send', '--data-dir', dataDir, '--allow', 'coder::*', 'engine::functions::*', 'read README.md and tell me what this project is'],
+      { cwd: work },
+    );
     expect(result.code).toBe(0);
     expect(result.stdout).toMatch(/Sundial[\s\S]*A clock that needs no power/);
     const [, status, , calls, session = ''] = summaryOf(result.stderr);
@@ -41,11 +44,19 @@ describe('a turn with the demo provider', () => {
   });
 
   it('allows what --allow says, save what --deny says', async () => {
-    const script = '/call coder::read-file {"path":"package.json"}\n/call coder::update-file {"files":[{"path":"package.json","ops":[{"op":"remove","from_line":1,"to_line":1}]}]}\n/call web::fetch {"url":"http://127.0.0.1/"}';
+    const script =
+      '/call coder::read-file {"path":"package.json"}\n/call coder::update-file {"files":[{"path":"package.json","ops":[{"op":"remove","from_line":1,"to_line":1}]}]}\n/call web::fetch {"url":"http://127.0.0.1/"}';
     const before = readFileSync(join(ROOT, 'package.json'), 'utf8');
-    const result = await here(['send', '-', '--allow', 'coder::*', '--deny', 'coder::update*', '--json', '--data-dir', folder()], { stdin: script });
-    const outcomes = eventsOf(result.stdout).flatMap((event) => (event.type === 'call_finished' ? [`${event.function_id} ${event.outcome}`] : []));
-    expect({ code: result.code, outcomes }).toEqual({ code: 0, outcomes: ['coder::read-file ok', 'coder::update-file denied', 'web::fetch denied'] });
+    const result = await here(['send', '-', '--allow', 'coder::*', '--deny', 'coder::update*', '--json', '--data-dir', folder()], {
+      stdin: script,
+    });
+    const outcomes = eventsOf(result.stdout).flatMap((event) =>
+      event.type === 'call_finished' ? [`${event.function_id} ${event.outcome}`] : [],
+    );
+    expect({ code: result.code, outcomes }).toEqual({
+      code: 0,
+      outcomes: ['coder::read-file ok', 'coder::update-file denied', 'web::fetch denied'],
+    });
     expect(readFileSync(join(ROOT, 'package.json'), 'utf8')).toBe(before);
   });
 
@@ -58,11 +69,18 @@ describe('a turn with the demo provider', () => {
 
   it('goes on with a session', async () => {
     const dataDir = folder();
-    for (const text of ['/say first', '/say second']) expect((await here(['send', text, '--session', 's_mine', '--title', 'Mine', '--data-dir', dataDir])).code).toBe(0);
+    for (const text of ['/say first', '/say second'])
+      expect((await here(['send', text, '--session', 's_mine', '--title', 'Mine', '--data-dir', dataDir])).code).toBe(0);
     const { stdout } = await here(['show', 's_mine', '--json', '--data-dir', dataDir]);
-    const items = stdout.trimEnd().split('\n').map((line) => JSON.parse(line) as { message: { role: string; content: { text?: string }[] } });
+    const items = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { message: { role: string; content: { text?: string }[] } });
     expect(items.map(({ message }) => message.role)).toEqual(['user', 'assistant', 'user', 'assistant']);
-    expect(items.flatMap(({ message }) => (message.role === 'user' ? [message.content[0]?.text] : []))).toEqual(['/say first', '/say second']);
+    expect(items.flatMap(({ message }) => (message.role === 'user' ? [message.content[0]?.text] : []))).toEqual([
+      '/say first',
+      '/say second',
+    ]);
   });
 });
 
@@ -71,7 +89,10 @@ describe('output of send --json', () => {
 
   it('is complete and parseable in a file, with nothing beside it', async () => {
     const [work, dataDir] = [folder(), folder()];
-    const result = await bash('$CLI send - --json --data-dir "$D" < in > out 2> err; echo $?', { cwd: work, env: { D: dataDir, IN: writeIn(work, LONG) } });
+    const result = await bash('$CLI send - --json --data-dir "$D" < in > out 2> err; echo $?', {
+      cwd: work,
+      env: { D: dataDir, IN: writeIn(work, LONG) },
+    });
     const events = eventsOf(readFileSync(join(work, 'out'), 'utf8'));
     expect(result.stdout.trim()).toBe('0');
     expect(readFileSync(join(work, 'err'), 'utf8')).toBe('');
@@ -82,19 +103,33 @@ describe('output of send --json', () => {
 
   it('reaches a slow reader whole', async () => {
     const [work, dataDir] = [folder(), folder()];
-    const reader = 'let s="";process.stdin.on("data",(c)=>{s+=c;process.stdin.pause();setTimeout(()=>process.stdin.resume(),15)}).on("end",()=>process.stdout.write(s))';
-    const result = await bash(`$CLI send - --json --data-dir "$D" < in | "$NODE" -e '${reader}'; echo "\${PIPESTATUS[0]}" >&2`, { cwd: work, env: { D: dataDir, NODE: process.execPath, IN: writeIn(work, LONG) } });
+    const reader =
+      'let s="";process.stdin.on("data",(c)=>{s+=c;process.stdin.pause();setTimeout(()=>process.stdin.resume(),15)}).on("end",()=>process.stdout.write(s))';
+    const result = await bash(`$CLI send - --json --data-dir "$D" < in | "$NODE" -e '${reader}'; echo "\${PIPESTATUS[0]}" >&2`, {
+      cwd: work,
+      env: { D: dataDir, NODE: process.execPath, IN: writeIn(work, LONG) },
+    });
     expect(result.stderr.trim()).toBe('0');
     expect(eventsOf(result.stdout).at(-1)).toMatchObject({ type: 'turn_finished' });
-    expect(eventsOf(result.stdout).map((event) => (event.type === 'text_delta' ? event.delta : '')).join('')).toContain('word '.repeat(4999));
+    expect(
+      eventsOf(result.stdout)
+        .map((event) => (event.type === 'text_delta' ? event.delta : ''))
+        .join(''),
+    ).toContain('word '.repeat(4999));
   });
 
   it('may lose its reader: the turn runs to its end, and nothing is said', async () => {
     const [work, dataDir] = [folder(), folder()];
-    const head = await bash('$CLI send - --session s_head --json --data-dir "$D" < in | head -1; echo "${PIPESTATUS[0]}" >&2', { cwd: work, env: { D: dataDir, IN: writeIn(work, LONG) } });
+    const head = await bash('$CLI send - --session s_head --json --data-dir "$D" < in | head -1; echo $PIPESTATUS >&2', {
+      cwd: work,
+      env: { D: dataDir, IN: writeIn(work, LONG) },
+    });
     expect(head.stderr.trim()).toBe('0');
     expect(eventsOf(head.stdout)).toMatchObject([{ type: 'session', session_id: 's_head' }]);
-    const closed = await bash('$CLI send - --session s_closed --json --data-dir "$D" < in >&-; echo $? >&2', { cwd: work, env: { D: dataDir } });
+    const closed = await bash('$CLI send - --session s_closed --json --data-dir "$D" < in >&-; echo $? >&2', {
+      cwd: work,
+      env: { D: dataDir },
+    });
     expect(closed.stderr.trim()).toBe('0');
     for (const session of ['s_head', 's_closed']) expect((await statusOf(dataDir, session)).turn).toMatchObject({ status: 'completed' });
   });

@@ -10,7 +10,14 @@ type Handler = (payload: never) => unknown;
 export const IDS = { session_id: 's_1', turn_id: 't_1' } as const;
 export const TOTALS = { input_tokens: 1200, output_tokens: 345, cache_read_tokens: 0, cache_write_tokens: 0, cost_usd: 0.0012 };
 const DEMO: ProviderInfo = { id: 'demo', display_name: 'Demo', configured: true, available: true, supports_model_listing: true };
-const OPENAI: ProviderInfo = { id: 'openai', display_name: 'OpenAI', configured: false, available: true, supports_model_listing: true, credential_env_var: 'OPENAI_API_KEY' };
+const OPENAI: ProviderInfo = {
+  id: 'openai',
+  display_name: 'OpenAI',
+  configured: false,
+  available: true,
+  supports_model_listing: true,
+  credential_env_var: 'OPENAI_API_KEY',
+};
 const model = (id: string, provider: string): Model => ({ id, provider, context_window: 100_000, max_output_tokens: 8_000 });
 export const CATALOG = { providers: [OPENAI, DEMO], models: [model('gpt-large', 'openai'), model('demo-1', 'demo')] };
 
@@ -22,8 +29,21 @@ export const said = (...text: string[]): FeedEvent[] => [
   { type: 'message_finished', ...IDS, step: 0, stop_reason: 'end', provider: 'demo', model: 'demo-1', usage: null },
   ended('completed'),
 ];
-export const ended = (status: 'completed' | 'failed' | 'cancelled', more: Partial<Extract<FeedEvent, { type: 'turn_finished' }>> = {}): FeedEvent => ({
-  type: 'turn_finished', ...IDS, status, reason: null, result: null, result_error: null, steps: 1, calls: 0, totals: TOTALS, duration_ms: 1300, ...more,
+export const ended = (
+  status: 'completed' | 'failed' | 'cancelled',
+  more: Partial<Extract<FeedEvent, { type: 'turn_finished' }>> = {},
+): FeedEvent => ({
+  type: 'turn_finished',
+  ...IDS,
+  status,
+  reason: null,
+  result: null,
+  result_error: null,
+  steps: 1,
+  calls: 0,
+  totals: TOTALS,
+  duration_ms: 1300,
+  ...more,
 });
 
 /** A runtime whose functions and events a test scripts. */
@@ -118,7 +138,20 @@ export interface RunOptions {
 }
 
 /** Runs the CLI in this process, over a fake runtime and fake streams. */
-export async function run(argv: readonly string[], { runtime = new FakeRuntime(), stdin, tty = false, columns = 80, env = {}, signals = new EventEmitter(), open, now = () => 1_000_000, stdout }: RunOptions = {}): Promise<Run> {
+export async function run(
+  argv: readonly string[],
+  {
+    runtime = new FakeRuntime(),
+    stdin,
+    tty = false,
+    columns = 80,
+    env = {},
+    signals = new EventEmitter(),
+    open,
+    now = () => 1_000_000,
+    stdout,
+  }: RunOptions = {},
+): Promise<Run> {
   const result: Run = { code: -1, stdout: '', stderr: '', both: '', exits: [] };
   const sink = (name: 'stdout' | 'stderr'): CliIo['stdout'] => {
     const stream = Object.assign(new PassThrough(), { isTTY: tty, columns });
@@ -129,17 +162,22 @@ export async function run(argv: readonly string[], { runtime = new FakeRuntime()
     });
     return stream;
   };
-  const input = stdin === undefined ? Object.assign(new PassThrough(), { isTTY: true }) : PassThrough.from([typeof stdin === 'string' ? Buffer.from(stdin) : stdin]);
+  const input =
+    stdin === undefined
+      ? Object.assign(new PassThrough(), { isTTY: true })
+      : PassThrough.from([typeof stdin === 'string' ? Buffer.from(stdin) : stdin]);
   result.code = await runCli(argv, {
     stdin: input,
     stdout: stdout ?? sink('stdout'),
     stderr: sink('stderr'),
     env: { HOME: '/home/somebody', ...env },
     signals,
-    openRuntime: open ?? ((options) => {
-      runtime.opened = options;
-      return Promise.resolve(runtime);
-    }),
+    openRuntime:
+      open ??
+      ((options) => {
+        runtime.opened = options;
+        return Promise.resolve(runtime);
+      }),
     exit: (code) => result.exits.push(code),
     now,
   });

@@ -25,10 +25,16 @@ export function checkNode(version = process.versions.node): Check {
 export async function checkDataDir(path: string, source: string): Promise<Check> {
   const said = `${path} (${source === 'default' ? 'the default' : `from ${source}`})`;
   const fault = await folderFault(path);
-  if (fault !== null) return fail('data folder', `${said}: ${fault}`, 'Choose another folder with --data-dir or HARNESS_DATA_DIR, or change its permissions.');
+  if (fault !== null)
+    return fail(
+      'data folder',
+      `${said}: ${fault}`,
+      'Choose another folder with --data-dir or HARNESS_DATA_DIR, or change its permissions.',
+    );
   if ((await nearestExisting(path)) !== path) return ok('data folder', `${said}, is made at first use`);
   const mode = (await stat(path)).mode & 0o777;
-  if ((mode & 0o077) !== 0) return warn('data folder', `${said}, mode ${mode.toString(8)}: other users may look into it`, `chmod 700 ${path}`);
+  if ((mode & 0o077) !== 0)
+    return warn('data folder', `${said}, mode ${mode.toString(8)}: other users may look into it`, `chmod 700 ${path}`);
   return ok('data folder', `${said}, mode ${mode.toString(8)}`);
 }
 
@@ -66,15 +72,25 @@ export async function checkSqlite(path: string): Promise<Check> {
       const median = times[COMMITS / 2] ?? 0;
       const version = String(db.prepare('SELECT sqlite_version()').pluck().get());
       const detail = `${version}, WAL, a durable commit takes ${median < 10 ? `${median.toFixed(2)} ms` : duration(median)}`;
-      if (median > SLOW_MS) return warn('sqlite', detail, 'This disk syncs slowly; a turn with calls waits for four commits. `durability: process` in config/harness.yaml trades safety in a power cut for speed.');
+      if (median > SLOW_MS)
+        return warn(
+          'sqlite',
+          detail,
+          'This disk syncs slowly; a turn with calls waits for four commits. `durability: process` in config/harness.yaml trades safety in a power cut for speed.',
+        );
       return ok('sqlite', detail);
     } finally {
       db.close();
     }
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
-    if (code === 'EACCES' || code === 'EROFS' || code === 'ENOTDIR') return fail('sqlite', 'not tried: the data folder may not be written', 'See above.');
-    return fail('sqlite', errorMessage(error), 'If the module does not load, install again with a C++ compiler at hand: npm rebuild better-sqlite3.');
+    if (code === 'EACCES' || code === 'EROFS' || code === 'ENOTDIR')
+      return fail('sqlite', 'not tried: the data folder may not be written', 'See above.');
+    return fail(
+      'sqlite',
+      errorMessage(error),
+      'If the module does not load, install again with a C++ compiler at hand: npm rebuild better-sqlite3.',
+    );
   } finally {
     if (folder !== null) await rm(folder, { recursive: true, force: true });
   }

@@ -13,7 +13,11 @@ export async function checkConfig(dataDir: string, env: { readonly [name: string
   const { checkConfiguration } = await import('#libs/local');
   const { files, faults, warnings } = checkConfiguration(folder, env);
   if (faults.length > 0) {
-    return fail('config', faults.join('; '), `Correct the files in ${folder}. Until then no process starts, and one that runs goes on with the values before.`);
+    return fail(
+      'config',
+      faults.join('; '),
+      `Correct the files in ${folder}. Until then no process starts, and one that runs goes on with the values before.`,
+    );
   }
   if (warnings.length > 0) return warn('config', warnings.join('; '), `See the files in ${folder}.`);
   return ok('config', files.length === 0 ? 'none, the defaults apply' : files.join(', '));
@@ -27,11 +31,19 @@ export async function checkStore(cli: Cli, dataDir: string): Promise<Check> {
     return await cli.withRuntime(
       'reader',
       async (runtime) => {
-        const [{ providers, models }, working] = await Promise.all([readCatalog(runtime), listSessions(runtime, { status: 'working' }, 1000)]);
+        const [{ providers, models }, working] = await Promise.all([
+          readCatalog(runtime),
+          listSessions(runtime, { status: 'working' }, 1000),
+        ]);
         const owners = await Promise.all(working.map((meta) => runtime.turnOwner(meta.session_id)));
         const left = owners.filter((owner) => owner === 'gone').length;
         const detail = `opens; ${plural(providers.length, 'provider')}, ${plural(models.length, 'model')}, ${plural(working.length, 'session')} at work`;
-        if (left > 0) return warn('store', `${detail}; ${plural(left, 'turn')} left behind by a process that is gone`, `\`${cli.name} serve\` goes on with them.`);
+        if (left > 0)
+          return warn(
+            'store',
+            `${detail}; ${plural(left, 'turn')} left behind by a process that is gone`,
+            `\`${cli.name} serve\` goes on with them.`,
+          );
         if (said.length > 0) return warn('store', `${detail}; ${said[0] ?? ''}`, 'See `--debug` for more.');
         return ok('store', detail);
       },

@@ -2,8 +2,8 @@ import type { EmbeddedRuntime, OpenRuntimeOptions, RuntimeRole } from '#libs/loc
 import { dataDir } from '../input/data-dir.js';
 import type { InputStream } from '../input/message.js';
 import { Output, type OutputStream } from '../render/output.js';
-import { Screen } from '../render/screen.js';
 import { sanitizeLine } from '../render/sanitize.js';
+import { Screen } from '../render/screen.js';
 import { canMoveCursor, type Style, styleOf, wantsColor } from '../render/style.js';
 import { CliError, EXIT, type ExitCode } from './exit.js';
 
@@ -43,7 +43,11 @@ export class Cli {
   /** How long the runtime may take to close, in ms; the runtime's own default when absent. */
   graceMs: number | undefined;
 
-  constructor(readonly io: CliIo, readonly name: string, readonly argv: readonly string[] = []) {
+  constructor(
+    readonly io: CliIo,
+    readonly name: string,
+    readonly argv: readonly string[] = [],
+  ) {
     this.stdout = new Output(io.stdout);
     this.stderr = new Output(io.stderr);
     this.out = styleOf(wantsColor(io.stdout, io.env));
@@ -67,10 +71,19 @@ export class Cli {
   }
 
   /** Opens the data folder, gives the runtime to `use` and closes it on every path. */
-  async withRuntime<T>(role: RuntimeRole, use: (runtime: EmbeddedRuntime) => Promise<T>, log: OpenRuntimeOptions['log'] = this.log): Promise<T> {
+  async withRuntime<T>(
+    role: RuntimeRole,
+    use: (runtime: EmbeddedRuntime) => Promise<T>,
+    log: OpenRuntimeOptions['log'] = this.log,
+  ): Promise<T> {
     const { url } = this.global;
     if (url !== undefined) {
-      throw new CliError(EXIT.unreachable, 'cli/url_unsupported', `${sanitizeLine(url)} is not reachable: this version works on a data folder only, not over a URL`, 'Leave --url out, and name the data folder with --data-dir.');
+      throw new CliError(
+        EXIT.unreachable,
+        'cli/url_unsupported',
+        `${sanitizeLine(url)} is not reachable: this version works on a data folder only, not over a URL`,
+        'Leave --url out, and name the data folder with --data-dir.',
+      );
     }
     const runtime = await this.io.openRuntime({ dataDir: this.dataDir().path, role, log });
     try {

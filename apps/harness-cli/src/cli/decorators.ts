@@ -6,10 +6,15 @@ import { CommandMeta, HelpMeta, OptionMeta } from 'nest-commander/src/constants.
 export { CommandRunner } from 'nest-commander/src/command-runner.interface.js';
 
 /** Makes a class a command. */
-export const Command = (options: CommandMetadata): ClassDecorator => (type) => Reflect.defineMetadata(CommandMeta, options, type);
+export const Command =
+  (options: CommandMetadata): ClassDecorator =>
+  (type) =>
+    Reflect.defineMetadata(CommandMeta, options, type);
 
-const onMethod = (key: string, value: unknown): MethodDecorator => (_type, _name, descriptor) =>
-  Reflect.defineMetadata(key, value, descriptor.value as object);
+const onMethod =
+  (key: string, value: unknown): MethodDecorator =>
+  (_type, _name, descriptor) =>
+    Reflect.defineMetadata(key, value, descriptor.value as object);
 
 /** Makes a method the parser of an option: it gets the text, and for a repeated option what it gave before. */
 export const Option = (options: OptionMetadata): MethodDecorator => onMethod(OptionMeta, options);

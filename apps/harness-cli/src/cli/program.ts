@@ -5,7 +5,10 @@ import type { Cli } from './cli.js';
 import type { CommandClass, Program } from './command.js';
 
 type Commander = { Command: new (name?: string) => Program; Option: new (flags: string, description?: string) => CommanderOption };
-interface CommanderOption { default(value: unknown): CommanderOption; choices(values: string[]): CommanderOption }
+interface CommanderOption {
+  default(value: unknown): CommanderOption;
+  choices(values: string[]): CommanderOption;
+}
 
 /** Loads a dependency of nest-commander in the version that it uses itself. */
 export function ofNestCommander<T>(name: string): T {
@@ -51,7 +54,12 @@ export function configureProgram(program: Program, cli: Cli, version: string, he
 }
 
 /** Builds the parser from the decorators alone, without the container: enough for help and completion, in a fraction of the time. */
-export function lightProgram(commands: readonly CommandClass[], cli: Cli, version: string, helpTo: 'stdout' | 'stderr' = 'stdout'): Program {
+export function lightProgram(
+  commands: readonly CommandClass[],
+  cli: Cli,
+  version: string,
+  helpTo: 'stdout' | 'stderr' = 'stdout',
+): Program {
   const { Command, Option } = ofNestCommander<Commander>('commander');
   const program = new Command();
   for (const type of commands) {
@@ -75,11 +83,19 @@ export function lightProgram(commands: readonly CommandClass[], cli: Cli, versio
   return program;
 }
 
-interface DecoratedMethod { option?: OptionMetadata; help?: HelpOptions; handler: unknown }
+interface DecoratedMethod {
+  option?: OptionMetadata;
+  help?: HelpOptions;
+  handler: unknown;
+}
 
 function methodsOf(type: CommandClass): DecoratedMethod[] {
   const found: DecoratedMethod[] = [];
-  for (let at: object | null = type.prototype as object; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at) as object | null) {
+  for (
+    let at: object | null = type.prototype as object;
+    at !== null && at !== Object.prototype;
+    at = Object.getPrototypeOf(at) as object | null
+  ) {
     for (const name of Object.getOwnPropertyNames(at)) {
       const handler: unknown = Object.getOwnPropertyDescriptor(at, name)?.value;
       if (typeof handler !== 'function') continue;

@@ -12,14 +12,20 @@ export function report(error: unknown, cli: Cli, asJson: boolean): ExitCode {
   const failure = failureOf(error, cli.io.env);
   if (failure === null) return cli.exitCode;
   const { exitCode, code, message, hint } = failure;
-  const help = exitCode === EXIT.usage && code === 'cli/usage' && hint === undefined ? `Run \`${cli.name} --help\`, or \`${cli.name} <command> --help\`.` : hint;
+  const help =
+    exitCode === EXIT.usage && code === 'cli/usage' && hint === undefined
+      ? `Run \`${cli.name} --help\`, or \`${cli.name} <command> --help\`.`
+      : hint;
   cli.screen.close();
   if (asJson) {
-    (exitCode === EXIT.usage ? cli.stderr : cli.stdout).write(`${jsonLine({ type: 'error', code, message, ...(help === undefined ? {} : { hint: help }) })}\n`);
+    (exitCode === EXIT.usage ? cli.stderr : cli.stdout).write(
+      `${jsonLine({ type: 'error', code, message, ...(help === undefined ? {} : { hint: help }) })}\n`,
+    );
   } else {
     cli.stderr.write(`${cli.err.red(cli.err.bold('error:'))} ${message}${code.startsWith('cli/') ? '' : cli.err.dim(` (${code})`)}\n`);
     if (help !== undefined) cli.stderr.write(`${cli.err.dim(help)}\n`);
   }
-  if (cli.global.debug === true && error instanceof Error && error.stack !== undefined) cli.stderr.write(`${sanitize(redact(error.stack, cli.io.env))}\n`);
+  if (cli.global.debug === true && error instanceof Error && error.stack !== undefined)
+    cli.stderr.write(`${sanitize(redact(error.stack, cli.io.env))}\n`);
   return exitCode;
 }

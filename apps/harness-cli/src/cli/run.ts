@@ -5,15 +5,20 @@ import { Cli, type CliIo } from './cli.js';
 import { CliError, EXIT, type ExitCode, usageError } from './exit.js';
 
 /** Runs the CLI once and gives its exit code. Everything that fails is reported here, and only here. */
-export async function runCli(argv: readonly string[], io: CliIo, name = 'harness-cli'): Promise<ExitCode> {
-  const cli = new Cli(io, name, argv);
+export async function runCli(argv: readonly string[], io: CliIo): Promise<ExitCode> {
+  const cli = new Cli(io, 'harness-cli', argv);
   const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
   cli.global = { debug: own.includes('--debug') };
   try {
     await dispatch(argv, own, cli);
     await cli.flushed();
     if (cli.stdout.failure !== null) {
-      throw new CliError(EXIT.unreachable, 'cli/output', `standard output cannot be written: ${cli.stdout.failure.message}`, 'What was answered is stored: `harness-cli show` prints it again.');
+      throw new CliError(
+        EXIT.unreachable,
+        'cli/output',
+        `standard output cannot be written: ${cli.stdout.failure.message}`,
+        'What was answered is stored: `harness-cli show` prints it again.',
+      );
     }
   } catch (error) {
     const { report } = await import('./report.js');
@@ -43,9 +48,11 @@ async function dispatch(argv: readonly string[], own: readonly string[], cli: Cl
       const completion = new CompletionCommand(cli).setCommand(command);
       command.action(() => completion.run(command.args, command.opts()));
     }
-    if (first === 'help' && argv[1] !== undefined && program.commands.every((known) => known.name() !== argv[1])) throw usageError(`unknown command '${argv[1]}'`);
+    if (first === 'help' && argv[1] !== undefined && program.commands.every((known) => known.name() !== argv[1]))
+      throw usageError(`unknown command '${argv[1]}'`);
     await program.parseAsync(argv, { from: 'user' }).catch((error: unknown) => {
-      if ((error as { code?: unknown }).code !== 'commander.helpDisplayed' && (error as { code?: unknown }).code !== 'commander.help') throw error;
+      if ((error as { code?: unknown }).code !== 'commander.helpDisplayed' && (error as { code?: unknown }).code !== 'commander.help')
+        throw error;
     });
     return;
   }
@@ -53,17 +60,15 @@ async function dispatch(argv: readonly string[], own: readonly string[], cli: Cl
   await runInContainer(COMMANDS, cli, version(), argv);
 }
 
-let known: string | undefined;
 /** The version in package.json, which is the first one above this file, in the sources as in the build. */
 function version(): string {
-  if (known !== undefined) return known;
-  for (let up = '../'; known === undefined && up.length < 30; up += '../') {
+  for (let up = '../'; up.length < 30; up += '../') {
     try {
       const found = JSON.parse(readFileSync(new URL(`${up}package.json`, import.meta.url), 'utf8')) as { version?: unknown };
-      if (typeof found.version === 'string') known = found.version;
+      if (typeof found.version === 'string') return found.version;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   }
-  return (known ??= '0.0.0');
+  return '0.0.0';
 }

@@ -6,11 +6,16 @@ import { either } from '../input/close.js';
 import { completionScript, type Shell } from '../render/completion.js';
 
 /** `completion`: a script that makes a shell complete commands, options and their values. */
-@Command({ name: 'completion', arguments: '<shell>', description: 'Print the completion script of a shell', argsDescription: { shell: 'bash, zsh or fish' } })
+@Command({
+  name: 'completion',
+  arguments: '<shell>',
+  description: 'Print the completion script of a shell',
+  argsDescription: { shell: 'bash, zsh or fish' },
+})
 export class CompletionCommand extends HarnessCommand {
   @Help('after')
   examples(): string {
-    return '\nExamples:\n  source <(harness-cli completion bash)                      # in ~/.bashrc\n  harness-cli completion zsh > "${fpath[1]}/_harness-cli"\n  harness-cli completion fish > ~/.config/fish/completions/harness-cli.fish';
+    return '\nExamples:\n  source <(harness-cli completion bash)                      # in ~/.bashrc\n  source <(harness-cli completion zsh)                       # in ~/.zshrc\n  harness-cli completion fish > ~/.config/fish/completions/harness-cli.fish';
   }
 
   protected execute([shell = '']: string[]): Promise<ExitCode> {

@@ -1,7 +1,7 @@
+import type { Check, CheckStatus } from '../checks/check.js';
 import { HarnessCommand, type ParsedOptions } from '../cli/command.js';
 import { Command, Help, Option } from '../cli/decorators.js';
 import { EXIT, type ExitCode } from '../cli/exit.js';
-import type { Check, CheckStatus } from '../checks/check.js';
 import { pad } from '../render/format.js';
 import { jsonLine, sanitizeLine } from '../render/sanitize.js';
 import { wrap } from '../render/wrap.js';
@@ -25,11 +25,9 @@ export class DoctorCommand extends HarnessCommand {
 
   protected async execute(_args: string[], options: ParsedOptions): Promise<ExitCode> {
     const { cli } = this;
-    const [{ checkNode, checkDataDir, checkDisk, checkSqlite }, { checkConfig, checkStore }, { checkKeys, checkReach }] = await Promise.all([
-      import('../checks/machine.js'),
-      import('../checks/store.js'),
-      import('../checks/reach.js'),
-    ]);
+    const [{ checkNode, checkDataDir, checkDisk, checkSqlite }, { checkConfig, checkStore }, { checkKeys, checkReach }] = await Promise.all(
+      [import('../checks/machine.js'), import('../checks/store.js'), import('../checks/reach.js')],
+    );
     const { path, source } = cli.dataDir();
     const { env } = cli.io;
     const steps: (() => Check | Promise<Check>)[] = [
@@ -53,7 +51,11 @@ export class DoctorCommand extends HarnessCommand {
     }
     const failed = found.filter((check) => check.status === 'fail').length;
     const warned = found.filter((check) => check.status === 'warn').length;
-    if (options['json'] !== true) cli.print('', failed > 0 ? cli.out.red(`${failed} failed`) : warned > 0 ? cli.out.yellow('works, with warnings') : cli.out.green('all works'));
+    if (options['json'] !== true)
+      cli.print(
+        '',
+        failed > 0 ? cli.out.red(`${failed} failed`) : warned > 0 ? cli.out.yellow('works, with warnings') : cli.out.green('all works'),
+      );
     return failed > 0 ? EXIT.failed : EXIT.ok;
   }
 
@@ -61,7 +63,8 @@ export class DoctorCommand extends HarnessCommand {
     const { out } = this.cli;
     const paint = status === 'ok' ? out.green : status === 'warn' ? out.yellow : out.red;
     const lines = [`${paint(MARK[status])} ${out.bold(pad(name, 11))}  ${wrap(sanitizeLine(detail), this.cli.columns, INDENT).join('\n')}`];
-    if (advice !== undefined) lines.push(`${' '.repeat(INDENT)}${wrap(out.dim(`→ ${sanitizeLine(advice)}`), this.cli.columns, INDENT).join('\n')}`);
+    if (advice !== undefined)
+      lines.push(`${' '.repeat(INDENT)}${wrap(out.dim(`→ ${sanitizeLine(advice)}`), this.cli.columns, INDENT).join('\n')}`);
     return lines;
   }
 }

@@ -7,11 +7,24 @@ import { closeTo, either } from '../input/close.js';
 import { jsonBlock, jsonLine, sanitize, sanitizeLine } from '../render/sanitize.js';
 import { table } from '../render/table.js';
 
-interface FunctionRow { function_id: string; worker_name: string; description?: string }
-interface FunctionInfo extends FunctionRow { request_schema?: JsonValue; response_schema?: JsonValue; error?: string }
+interface FunctionRow {
+  function_id: string;
+  worker_name: string;
+  description?: string;
+}
+interface FunctionInfo extends FunctionRow {
+  request_schema?: JsonValue;
+  response_schema?: JsonValue;
+  error?: string;
+}
 
 /** `functions`: what can be called, or one function in full. */
-@Command({ name: 'functions', arguments: '[id]', description: 'List the functions, or show one with its schemas', argsDescription: { id: 'a function id, such as coder::read-file' } })
+@Command({
+  name: 'functions',
+  arguments: '[id]',
+  description: 'List the functions, or show one with its schemas',
+  argsDescription: { id: 'a function id, such as coder::read-file' },
+})
 export class FunctionsCommand extends HarnessCommand {
   @Option({ flags: '--search <words>', description: 'only those with these words in id or description' })
   search(words: string): string {
@@ -51,21 +64,41 @@ export class FunctionsCommand extends HarnessCommand {
     if (functions.length === 0) cli.screen.note(cli.err.dim('no function meets this'));
     const columns = cli.columns;
     if (functions.length > 0) {
-      cli.print(...table(functions, [
-        { title: 'FUNCTION', text: (row) => sanitizeLine(row.function_id), paint: (text) => cli.out.bold(text) },
-        { title: 'WHAT IT DOES', text: (row) => sanitizeLine(row.description ?? ''), flexible: true, dropOrder: 1 },
-      ], columns, cli.out));
+      cli.print(
+        ...table(
+          functions,
+          [
+            { title: 'FUNCTION', text: (row) => sanitizeLine(row.function_id), paint: (text) => cli.out.bold(text) },
+            { title: 'WHAT IT DOES', text: (row) => sanitizeLine(row.description ?? ''), flexible: true, dropOrder: 1 },
+          ],
+          columns,
+          cli.out,
+        ),
+      );
     }
   }
 
   private async one({ bus }: EmbeddedRuntime, id: string, asJson: boolean): Promise<void> {
     const { cli } = this;
-    const { functions } = await bus.trigger<{ functions: FunctionInfo[] }>({ function_id: 'engine::functions::info', payload: { function_ids: [id] } });
+    const { functions } = await bus.trigger<{ functions: FunctionInfo[] }>({
+      function_id: 'engine::functions::info',
+      payload: { function_ids: [id] },
+    });
     const info = functions[0];
     if (info === undefined || info.error !== undefined) {
-      const { functions: known } = await bus.trigger<{ functions: FunctionRow[] }>({ function_id: 'engine::functions::list', payload: { include_internal: true } });
-      const close = closeTo(id, known.map((row) => row.function_id));
-      throw usageError(`there is no function ${id}${close.length > 0 ? `; did you mean ${either(close)}?` : ''}`, `See \`${cli.name} functions\`.`, 'cli/unknown_function');
+      const { functions: known } = await bus.trigger<{ functions: FunctionRow[] }>({
+        function_id: 'engine::functions::list',
+        payload: { include_internal: true },
+      });
+      const close = closeTo(
+        id,
+        known.map((row) => row.function_id),
+      );
+      throw usageError(
+        `there is no function ${id}${close.length > 0 ? `; did you mean ${either(close)}?` : ''}`,
+        `See \`${cli.name} functions\`.`,
+        'cli/unknown_function',
+      );
     }
     if (asJson) {
       cli.print(jsonLine(info));
@@ -73,7 +106,10 @@ export class FunctionsCommand extends HarnessCommand {
     }
     cli.print(`${cli.out.bold(sanitizeLine(info.function_id))}  ${cli.out.dim(`by ${sanitizeLine(info.worker_name)}`)}`);
     if (info.description !== undefined) cli.print(sanitize(info.description));
-    for (const [title, schema] of [['request', info.request_schema], ['response', info.response_schema]] as const) {
+    for (const [title, schema] of [
+      ['request', info.request_schema],
+      ['response', info.response_schema],
+    ] as const) {
       if (schema !== undefined && schema !== null) cli.print('', cli.out.dim(title), jsonBlock(schema));
     }
   }

@@ -35,7 +35,11 @@ export class ModelsCommand extends HarnessCommand {
       const ids = catalog.providers.map(({ id }) => id);
       if (provider !== undefined && !ids.includes(provider)) {
         const close = closeTo(provider, ids);
-        throw usageError(`there is no provider ${provider}${close.length > 0 ? `; did you mean ${either(close)}?` : ''}`, `There is ${ids.join(', ')}.`, 'cli/unknown_provider');
+        throw usageError(
+          `there is no provider ${provider}${close.length > 0 ? `; did you mean ${either(close)}?` : ''}`,
+          `There is ${ids.join(', ')}.`,
+          'cli/unknown_provider',
+        );
       }
       const { default_model, default_provider } = runtime.settings.current();
       const taken = chosen(() => chooseModel(catalog, {}, { model: default_model, provider: default_provider }));
@@ -46,14 +50,32 @@ export class ModelsCommand extends HarnessCommand {
         return EXIT.ok;
       }
       const columns = cli.columns;
-      cli.print(...table(providers, [
-        { title: 'PROVIDER', text: ({ id }) => sanitizeLine(id), paint: (text) => cli.out.bold(text) },
-        { title: 'STATE', text: providerState, paint: (text, info) => (info.configured && info.available ? cli.out.green(text) : cli.out.yellow(text)), flexible: true },
-      ], columns, cli.out));
+      cli.print(
+        ...table(
+          providers,
+          [
+            { title: 'PROVIDER', text: ({ id }) => sanitizeLine(id), paint: (text) => cli.out.bold(text) },
+            {
+              title: 'STATE',
+              text: providerState,
+              paint: (text, info) => (info.configured && info.available ? cli.out.green(text) : cli.out.yellow(text)),
+              flexible: true,
+            },
+          ],
+          columns,
+          cli.out,
+        ),
+      );
       if (models.length > 0) cli.print('', ...modelTable(models, columns, cli.out));
       if (taken !== null) {
         const why = taken.why === null ? '' : ` (${taken.why})`;
-        cli.print('', ...wrap(cli.out.dim(`Without --model and --provider: ${sanitizeLine(taken.model)} from ${sanitizeLine(taken.provider)}${why}`), columns));
+        cli.print(
+          '',
+          ...wrap(
+            cli.out.dim(`Without --model and --provider: ${sanitizeLine(taken.model)} from ${sanitizeLine(taken.provider)}${why}`),
+            columns,
+          ),
+        );
       }
       return EXIT.ok;
     });
@@ -76,14 +98,27 @@ function providerState({ configured, available, credential_env_var }: ProviderIn
 
 const price = (usd: number): string => (Number.isInteger(usd) ? String(usd) : usd.toFixed(2));
 const modelTable = (models: readonly Model[], columns: number, style: Style): string[] =>
-  table(models, [
-    { title: 'MODEL', text: (model) => sanitizeLine(model.id), paint: (text) => style.bold(text) },
-    { title: 'PROVIDER', text: (model) => sanitizeLine(model.provider), dropOrder: 1 },
-    { title: 'CONTEXT', text: (model) => count(model.context_window), right: true, dropOrder: 2 },
-    { title: 'OUTPUT', text: (model) => count(model.max_output_tokens), right: true, dropOrder: 3 },
-    { title: '$/M TOK', text: ({ pricing }) => (pricing === undefined ? '' : `${price(pricing.input)}/${price(pricing.output)}`), right: true, dropOrder: 4 },
-    { title: 'CAN', text: abilities, dropOrder: 5 },
-  ], columns, style);
+  table(
+    models,
+    [
+      { title: 'MODEL', text: (model) => sanitizeLine(model.id), paint: (text) => style.bold(text) },
+      { title: 'PROVIDER', text: (model) => sanitizeLine(model.provider), dropOrder: 1 },
+      { title: 'CONTEXT', text: (model) => count(model.context_window), right: true, dropOrder: 2 },
+      { title: 'OUTPUT', text: (model) => count(model.max_output_tokens), right: true, dropOrder: 3 },
+      {
+        title: '$/M TOK',
+        text: ({ pricing }) => (pricing === undefined ? '' : `${price(pricing.input)}/${price(pricing.output)}`),
+        right: true,
+        dropOrder: 4,
+      },
+      { title: 'CAN', text: abilities, dropOrder: 5 },
+    ],
+    columns,
+    style,
+  );
 
 const abilities = (model: Model): string =>
-  (['tools', 'vision', 'thinking', 'cache'] as const).filter((what) => model[`supports_${what}`] === true).map((what) => (what === 'thinking' ? 'think' : what)).join(' ');
+  (['tools', 'vision', 'thinking', 'cache'] as const)
+    .filter((what) => model[`supports_${what}`] === true)
+    .map((what) => (what === 'thinking' ? 'think' : what))
+    .join(' ');

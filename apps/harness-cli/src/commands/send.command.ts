@@ -7,7 +7,7 @@ import { EXPOSE, MODES, STRATEGIES, THINKING } from '../input/choices.js';
 import { messageAmongGlobs, readMessage } from '../input/message.js';
 import type { SendInput } from '../input/send.input.js';
 import { append, textOrFile, wholeNumber } from '../input/values.js';
-import { fit } from '../render/format.js';
+import { cut } from '../render/format.js';
 import { sanitizeLine } from '../render/sanitize.js';
 import { JsonTurnView } from '../render/turn-json.js';
 import { TextTurnView } from '../render/turn-text.js';
@@ -101,7 +101,9 @@ export class SendCommand extends HarnessCommand {
     const input = checked(Input, { ...options, allow, deny });
     const message = await readMessage(words, this.cli.io.stdin);
     const system = input.system === undefined ? undefined : await textOrFile('--system', input.system);
-    const view = input.json ? new JsonTurnView(this.cli.stdout, (text) => this.cli.screen.note(text)) : new TextTurnView(this.cli.screen, this.cli.err);
+    const view = input.json
+      ? new JsonTurnView(this.cli.stdout, (text) => this.cli.screen.note(text))
+      : new TextTurnView(this.cli.screen, this.cli.err);
     const live = new LiveTurn(this.cli, view);
     try {
       if (view instanceof TextTurnView) view.opening();
@@ -117,14 +119,16 @@ export class SendCommand extends HarnessCommand {
 }
 
 /** A title for a new session: the beginning of its first message. */
-const titleOf = (message: string): string => fit(sanitizeLine(message.trimStart().split('\n')[0] ?? ''), 60);
+const titleOf = (message: string): string => cut(sanitizeLine(message.trimStart().split('\n')[0] ?? ''), 60);
 
 async function prepare(runtime: EmbeddedRuntime, input: SendInput, message: string, system: string | undefined): Promise<Prepared> {
   const { default_model, default_provider } = runtime.settings.current();
   const choice = chooseModel(await readCatalog(runtime), input, { model: default_model, provider: default_provider });
   const policy = input.allow !== undefined || input.deny !== undefined || input.expose !== undefined;
   const options: SendOptions = {
-    ...(policy ? { functions: { allow: input.allow ?? [], deny: input.deny ?? [], ...(input.expose === undefined ? {} : { expose: input.expose }) } } : {}),
+    ...(policy
+      ? { functions: { allow: input.allow ?? [], deny: input.deny ?? [], ...(input.expose === undefined ? {} : { expose: input.expose }) } }
+      : {}),
     ...(input.maxTurns === undefined ? {} : { max_turns: input.maxTurns }),
     ...(input.mode === undefined ? {} : { mode: input.mode }),
     ...(system === undefined ? {} : { system_prompt: system }),

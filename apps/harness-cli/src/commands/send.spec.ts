@@ -5,9 +5,30 @@ import { HarnessError } from '#libs/contracts';
 import type { FeedEvent } from '#libs/turn';
 import { CATALOG, ended, FakeRuntime, IDS, run, said } from '../../test/fake.js';
 
-const started = (call_id: string, function_id: string, args: object): FeedEvent => ({ type: 'call_started', ...IDS, step: 0, call_id, function_id, arguments: args as never, description: null });
-const finished = (call_id: string, function_id: string, outcome: 'ok' | 'error' | 'denied' = 'ok', preview = 'a\nb'): FeedEvent => ({ type: 'call_finished', ...IDS, step: 0, call_id, function_id, outcome, duration_ms: 12, preview });
-const lines = (text: string): { type: string; [key: string]: unknown }[] => text.trimEnd().split('\n').map((line) => JSON.parse(line) as { type: string });
+const started = (call_id: string, function_id: string, args: object): FeedEvent => ({
+  type: 'call_started',
+  ...IDS,
+  step: 0,
+  call_id,
+  function_id,
+  arguments: args as never,
+  description: null,
+});
+const finished = (call_id: string, function_id: string, outcome: 'ok' | 'error' | 'denied' = 'ok', preview = 'a\nb'): FeedEvent => ({
+  type: 'call_finished',
+  ...IDS,
+  step: 0,
+  call_id,
+  function_id,
+  outcome,
+  duration_ms: 12,
+  preview,
+});
+const lines = (text: string): { type: string; [key: string]: unknown }[] =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { type: string });
 const withScript = (...script: FeedEvent[]): FakeRuntime => Object.assign(new FakeRuntime(), { script });
 
 describe('send, as text', () => {
@@ -15,39 +36,61 @@ describe('send, as text', () => {
     const { code, stdout, stderr } = await run(['send', 'hi', 'there'], { runtime: withScript(...said('hel', 'lo')) });
     expect(code).toBe(0);
     expect(stdout).toBe('hello\n');
-    expect(stderr.trimEnd().split('\n').at(-1)).toBe('completed · 1 step · 0 calls · 1.2k in / 345 out tokens · $0.0012 · 1.3 s · session s_1');
+    expect(stderr.trimEnd().split('\n').at(-1)).toBe(
+      'completed · 1 step · 0 calls · 1.2k in / 345 out tokens · $0.0012 · 1.3 s · session s_1',
+    );
     expect(stderr).toContain('demo-1 from demo · session s_1\nno API key is set');
   });
 
   it('shows calls as they start and end, without escapes when piped', async () => {
-    const calls = [started('c1', 'coder::read-file', { path: 'README.md' }), finished('c1', 'coder::read-file'), started('c2', 'x::a', {}), started('c3', 'x::b', {}), finished('c2', 'x::a', 'error', 'no'), finished('c3', 'x::b', 'denied', 'policy')];
+    const calls = [
+      started('c1', 'coder::read-file', { path: 'README.md' }),
+      finished('c1', 'coder::read-file'),
+      started('c2', 'x::a', {}),
+      started('c3', 'x::b', {}),
+      finished('c2', 'x::a', 'error', 'no'),
+      finished('c3', 'x::b', 'denied', 'policy'),
+    ];
     const { stderr, stdout } = await run(['send', 'hi'], { runtime: withScript(...calls, ended('completed', { calls: 3 })) });
     expect(stdout).toBe('');
-    expect(stderr).toContain('● coder::read-file(path: "README.md")\n  └ ✓ 12 ms · a b\n● x::a\n● x::b\n  └ ✗ x::a 12 ms · no\n  └ ✗ denied x::b 12 ms · policy\n');
+    expect(stderr).toContain(
+      '● coder::read-file(path: "README.md")\n  └ ✓ 12 ms · a b\n● x::a\n● x::b\n  └ ✗ x::a 12 ms · no\n  └ ✗ denied x::b 12 ms · policy\n',
+    );
     expect(stderr).not.toContain('\u001b');
   });
 
   it('shows what a model or a function sends inert', async () => {
     const evil = '\u001b]52;c;aGk=\u0007\u001b[2J\rcompleted';
     const script = [
-      { type: 'thinking_delta', ...IDS, step: 0, delta: evil } as const, ...said('\u001b', '[2Jx').slice(1, -1),
-      started('c1', `x::${evil}`, { [evil]: evil }), finished('c1', 'x::y', 'ok', evil), { type: 'notice', ...IDS, text: evil } as const,
+      { type: 'thinking_delta', ...IDS, step: 0, delta: evil } as const,
+      ...said('\u001b', '[2Jx').slice(1, -1),
+      started('c1', `x::${evil}`, { [evil]: evil }),
+      finished('c1', 'x::y', 'ok', evil),
+      { type: 'notice', ...IDS, text: evil } as const,
       ended('failed', { result_error: evil }),
     ];
     const { both, code } = await run(['send', 'hi'], { runtime: withScript(...script) });
-    expect(both).not.toMatch(/[\u0000-\u0008\u000b-\u001f]/);
+    expect(both).not.toMatch(/(?![\t\n])\p{Cc}/u);
     expect(both).toContain('␛[2Jx');
     expect(code).toBe(1);
   });
 
   it('keeps answer and notes apart on a terminal', async () => {
-    const script = [...said('I look.').slice(0, -1), started('c1', 'x::a', {}), finished('c1', 'x::a'), { type: 'text_delta', ...IDS, step: 1, delta: 'Done' } as const, ended('completed')];
+    const script = [
+      ...said('I look.').slice(0, -1),
+      started('c1', 'x::a', {}),
+      finished('c1', 'x::a'),
+      { type: 'text_delta', ...IDS, step: 1, delta: 'Done' } as const,
+      ended('completed'),
+    ];
     const { both } = await run(['send', 'hi'], { runtime: withScript(...script), tty: true, env: { NO_COLOR: '1' } });
-    expect(both.replace(/\r\u001b\[K/g, '')).toContain('\n\nI look.\n\n● x::a\n  └ ✓ 12 ms · a b\n\nDone\n\ncompleted · ');
+    expect(both.replaceAll('\r\u001b[K', '')).toContain('\n\nI look.\n\n● x::a\n  └ ✓ 12 ms · a b\n\nDone\n\ncompleted · ');
   });
 
   it('says why a turn failed', async () => {
-    const { code, stderr } = await run(['send', 'hi'], { runtime: withScript(ended('failed', { result_error: 'the provider answered 500' })) });
+    const { code, stderr } = await run(['send', 'hi'], {
+      runtime: withScript(ended('failed', { result_error: 'the provider answered 500' })),
+    });
     expect(code).toBe(1);
     expect(stderr).toMatch(/the provider answered 500\nfailed · /);
   });
@@ -68,11 +111,49 @@ describe('send, as text', () => {
 describe('send, what it asks for', () => {
   it('passes the options on', async () => {
     const runtime = new FakeRuntime();
-    const argv = ['send', 'do', 'it', '-s', 's_x', '--title', 'T', '--allow', 'a::*', 'b::*', '--allow', 'c::d', '--deny', 'a::x', '--expose', 'native', '--mode', 'plan', '--max-turns', '3', '--thinking', 'low', '--system', 'be brief', '--strategy', 'override'];
+    const argv = [
+      'send',
+      'do',
+      'it',
+      '-s',
+      's_x',
+      '--title',
+      'T',
+      '--allow',
+      'a::*',
+      'b::*',
+      '--allow',
+      'c::d',
+      '--deny',
+      'a::x',
+      '--expose',
+      'native',
+      '--mode',
+      'plan',
+      '--max-turns',
+      '3',
+      '--thinking',
+      'low',
+      '--system',
+      'be brief',
+      '--strategy',
+      'override',
+    ];
     expect((await run(argv, { runtime })).code).toBe(0);
     expect(runtime.sent()).toEqual({
-      message: 'do it', model: 'demo-1', provider: 'demo', session_id: 's_x', session: { title: 'T' },
-      options: { functions: { allow: ['a::*', 'b::*', 'c::d'], deny: ['a::x'], expose: 'native' }, mode: 'plan', max_turns: 3, thinking_level: 'low', system_prompt: 'be brief', system_prompt_strategy: 'override' },
+      message: 'do it',
+      model: 'demo-1',
+      provider: 'demo',
+      session_id: 's_x',
+      session: { title: 'T' },
+      options: {
+        functions: { allow: ['a::*', 'b::*', 'c::d'], deny: ['a::x'], expose: 'native' },
+        mode: 'plan',
+        max_turns: 3,
+        thinking_level: 'low',
+        system_prompt: 'be brief',
+        system_prompt_strategy: 'override',
+      },
     });
   });
 
@@ -88,7 +169,11 @@ describe('send, what it asks for', () => {
     const runtime = new FakeRuntime();
     expect((await run(['send', '--allow', 'a::*', '--allow', 'b::*', 'read the docs', '--json'], { runtime, stdin: '' })).code).toBe(0);
     expect(runtime.sent()).toMatchObject({ message: 'read the docs', options: { functions: { allow: ['a::*', 'b::*'] } } });
-    for (const argv of [['--allow', 'a b'], ['hi', '--allow', 'a::*', 'b c'], ['--deny', 'a::*', 'b c', 'd e']]) {
+    for (const argv of [
+      ['--allow', 'a b'],
+      ['hi', '--allow', 'a::*', 'b c'],
+      ['--deny', 'a::*', 'b c', 'd e'],
+    ]) {
       const refused = await run(['send', ...argv], { runtime: new FakeRuntime() });
       expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(/holds a space/) as string });
     }
@@ -163,10 +248,18 @@ describe('send, as JSON', () => {
     const { stdout, stderr, code } = await run(['send', 'hi', '--json'], { runtime: withScript(...said('a\u2028\u009b', 'b')) });
     expect(code).toBe(0);
     expect(stderr).toBe('');
-    expect(stdout).not.toMatch(/[\u0080-\u009f\u2028]/);
+    expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Zl}]/u);
     const events = lines(stdout);
     expect(events[0]).toEqual({ type: 'session', ...IDS, model: 'demo-1', provider: 'demo', merged: false });
-    expect(events.map((event) => event.type)).toEqual(['session', 'turn_started', 'step_started', 'text_delta', 'text_delta', 'message_finished', 'turn_finished']);
+    expect(events.map((event) => event.type)).toEqual([
+      'session',
+      'turn_started',
+      'step_started',
+      'text_delta',
+      'text_delta',
+      'message_finished',
+      'turn_finished',
+    ]);
     expect(events[3]).toMatchObject({ delta: 'a\u2028\u009b' });
   });
 
@@ -174,7 +267,9 @@ describe('send, as JSON', () => {
     const usage = await run(['send', 'hi', '--json', '--allow', '**']);
     expect(usage).toMatchObject({ code: 2, stdout: '' });
     expect(JSON.parse(usage.stderr)).toMatchObject({ type: 'error', code: 'cli/usage' });
-    const full = await run(['send', 'hi', '--json'], { open: () => Promise.reject(new HarnessError('harness/storage', 'the disk is full')) });
+    const full = await run(['send', 'hi', '--json'], {
+      open: () => Promise.reject(new HarnessError('harness/storage', 'the disk is full')),
+    });
     expect(full).toMatchObject({ code: 3, stderr: '' });
     expect(JSON.parse(full.stdout)).toMatchObject({ type: 'error', code: 'harness/storage', message: 'the disk is full' });
   });
@@ -200,7 +295,10 @@ describe('send, as JSON', () => {
   });
 
   it('goes on quietly when the reader has left, and exits as the turn does', async () => {
-    for (const [last, code] of [[ended('completed'), 0], [ended('failed'), 1]] as const) {
+    for (const [last, code] of [
+      [ended('completed'), 0],
+      [ended('failed'), 1],
+    ] as const) {
       const gone = new PassThrough();
       gone.once('data', () => gone.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })));
       const result = await run(['send', 'hi', '--json'], { runtime: withScript(...said('a', 'b').slice(0, -1), last), stdout: gone });
@@ -308,4 +406,3 @@ describe('send and secrets', () => {
     expect(both).not.toContain(key.slice(0, 20));
   });
 });
-

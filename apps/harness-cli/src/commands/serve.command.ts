@@ -38,19 +38,23 @@ Example:
       if (times > 1) setTimeout(() => cli.io.exit(EXIT.failed), times > 2 ? 0 : HURRY_MS).unref();
     });
     try {
-      return await cli.withRuntime('worker', async (runtime) => {
-        log('info', 'ready', { data_dir: runtime.dataDir, pid: process.pid });
-        cli.print(`${cli.name} is ready: data folder ${sanitizeLine(runtime.dataDir)}, process ${process.pid}`);
-        const signal = await first;
-        log('info', 'draining', { signal, grace_ms: GRACE_MS });
-        hurry = () => {
-          log('warn', 'not waiting for running steps', {});
-          void runtime.close(0);
-        };
-        await runtime.close(GRACE_MS);
-        log('info', 'stopped', {});
-        return EXIT.ok;
-      }, log);
+      return await cli.withRuntime(
+        'worker',
+        async (runtime) => {
+          log('info', 'ready', { data_dir: runtime.dataDir, pid: process.pid });
+          cli.print(`${cli.name} is ready: data folder ${sanitizeLine(runtime.dataDir)}, process ${process.pid}`);
+          const signal = await first;
+          log('info', 'draining', { signal, grace_ms: GRACE_MS });
+          hurry = () => {
+            log('warn', 'not waiting for running steps', {});
+            void runtime.close(0);
+          };
+          await runtime.close(GRACE_MS);
+          log('info', 'stopped', {});
+          return EXIT.ok;
+        },
+        log,
+      );
     } finally {
       interrupts.close();
     }

@@ -42,7 +42,14 @@ export class SessionsCommand extends HarnessCommand {
       const sessions = await listSessions(runtime, input, input.limit);
       if (input.json) cli.print(...sessions.map(jsonLine));
       else if (sessions.length > 0) cli.print(...table(sessions, this.columns(), cli.columns, cli.out));
-      else cli.screen.note(cli.err.dim(input.status !== undefined || input.search !== undefined ? 'no session meets this' : `no sessions yet in ${sanitizeLine(runtime.dataDir)}; begin one with \`${cli.name} send "hello"\``));
+      else
+        cli.screen.note(
+          cli.err.dim(
+            input.status !== undefined || input.search !== undefined
+              ? 'no session meets this'
+              : `no sessions yet in ${sanitizeLine(runtime.dataDir)}; begin one with \`${cli.name} send "hello"\``,
+          ),
+        );
       return EXIT.ok;
     });
   }

@@ -9,7 +9,12 @@ import { TranscriptText } from '../render/transcript.js';
 import { readSession, transcript } from '../turn/session.js';
 
 /** `show`: the transcript of a session. */
-@Command({ name: 'show', arguments: '<session>', description: 'Show the transcript of a session', argsDescription: { session: 'the session id' } })
+@Command({
+  name: 'show',
+  arguments: '<session>',
+  description: 'Show the transcript of a session',
+  argsDescription: { session: 'the session id' },
+})
 export class ShowCommand extends HarnessCommand {
   @Option({ flags: '-n, --limit <n>', description: 'only the last n entries' })
   limit(n: string): number | string {
@@ -33,7 +38,9 @@ export class ShowCommand extends HarnessCommand {
       const text = new TranscriptText(cli.out, cli.columns);
       if (!input.json) {
         const status = turn?.status ?? meta.status;
-        cli.print(`${cli.out.bold(meta.title === '' ? sanitizeLine(meta.session_id) : sanitizeLine(meta.title))}  ${cli.out.dim(`${sanitizeLine(meta.session_id)} ·`)} ${paintStatus(status, cli.out)}`);
+        cli.print(
+          `${cli.out.bold(meta.title === '' ? sanitizeLine(meta.session_id) : sanitizeLine(meta.title))}  ${cli.out.dim(`${sanitizeLine(meta.session_id)} ·`)} ${paintStatus(status, cli.out)}`,
+        );
       }
       const print = (item: MessageItem): void => cli.print(...(input.json ? [jsonLine(item)] : text.entry(item)));
       let last: MessageItem[] = [];

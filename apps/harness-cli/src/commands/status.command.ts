@@ -12,7 +12,12 @@ import { isOver, readSession, type SessionState } from '../turn/session.js';
 const LOOK_MS = 500;
 
 /** `status`: how a session's latest turn goes, and who runs it. */
-@Command({ name: 'status', arguments: '<session>', description: 'Show how the latest turn of a session goes', argsDescription: { session: 'the session id' } })
+@Command({
+  name: 'status',
+  arguments: '<session>',
+  description: 'Show how the latest turn of a session goes',
+  argsDescription: { session: 'the session id' },
+})
 export class StatusCommand extends HarnessCommand {
   @Option({ flags: '-w, --watch', description: 'show each change until the turn ends; the exit code says how it ended' })
   watch(): boolean {

@@ -12,7 +12,12 @@ const PATIENCE_MS = 10_000;
 const LOOK_MS = 100;
 
 /** `stop`: ends the running turn of a session, wherever it runs. */
-@Command({ name: 'stop', arguments: '<session>', description: 'Stop the running turn of a session', argsDescription: { session: 'the session id' } })
+@Command({
+  name: 'stop',
+  arguments: '<session>',
+  description: 'Stop the running turn of a session',
+  argsDescription: { session: 'the session id' },
+})
 export class StopCommand extends HarnessCommand {
   @Option({ flags: '--json', description: 'print JSON' })
   json(): boolean {
@@ -33,17 +38,33 @@ export class StopCommand extends HarnessCommand {
         await runtime.bus.trigger<StopResponse>({ function_id: 'harness::stop', payload: { session_id: input.session } });
         if (!input.json) this.cli.screen.waiting('waiting for the turn to end');
         const until = this.cli.io.now() + PATIENCE_MS;
-        for (state = await readSession(runtime, input.session); !isOver(state.turn) && this.cli.io.now() < until; state = await readSession(runtime, input.session)) {
+        for (
+          state = await readSession(runtime, input.session);
+          !isOver(state.turn) && this.cli.io.now() < until;
+          state = await readSession(runtime, input.session)
+        ) {
           if (state.owner === 'gone' || state.owner === 'none') await runtime.adopt(input.session);
           await sleep(LOOK_MS);
         }
         this.cli.screen.waiting(null);
       }
       const { turn } = state;
-      if (!isOver(turn)) throw new CliError(EXIT.unreachable, 'cli/still_running', `the turn of ${input.session} is asked to stop, but has not ended in ${PATIENCE_MS / 1000} s`, `Look again with \`${this.cli.name} status ${input.session}\`.`);
-      if (input.json) this.cli.print(jsonLine({ session_id: input.session, turn_id: turn?.turn_id ?? null, status: turn?.status ?? null, stopped: !wasOver }));
+      if (!isOver(turn))
+        throw new CliError(
+          EXIT.unreachable,
+          'cli/still_running',
+          `the turn of ${input.session} is asked to stop, but has not ended in ${PATIENCE_MS / 1000} s`,
+          `Look again with \`${this.cli.name} status ${input.session}\`.`,
+        );
+      if (input.json)
+        this.cli.print(
+          jsonLine({ session_id: input.session, turn_id: turn?.turn_id ?? null, status: turn?.status ?? null, stopped: !wasOver }),
+        );
       else if (turn === null) this.cli.print(`session ${sanitizeLine(input.session)} has no turn`);
-      else this.cli.print(`${paintStatus(turn.status, this.cli.out)} · ${wasOver ? 'the turn had ended before' : `step ${turn.step}`} · session ${sanitizeLine(input.session)}`);
+      else
+        this.cli.print(
+          `${paintStatus(turn.status, this.cli.out)} · ${wasOver ? 'the turn had ended before' : `step ${turn.step}`} · session ${sanitizeLine(input.session)}`,
+        );
       return EXIT.ok;
     });
   }

@@ -27,7 +27,12 @@ describe('usage', () => {
   });
 
   it('tells usage errors as one JSON line with --json', async () => {
-    for (const argv of [['nope', '--json'], ['status', '--json'], ['send', 'x', '--nope', '--json'], ['sessions', '--limit', '0', '--json']]) {
+    for (const argv of [
+      ['nope', '--json'],
+      ['status', '--json'],
+      ['send', 'x', '--nope', '--json'],
+      ['sessions', '--limit', '0', '--json'],
+    ]) {
       const { code, stdout, stderr } = await run(argv);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
       expect(JSON.parse(stderr)).toMatchObject({ type: 'error', code: 'cli/usage' });
@@ -57,7 +62,10 @@ describe('usage', () => {
   });
 
   it('refuses a URL in this version', async () => {
-    expect(await run(['sessions', '--url', 'ws://x'])).toMatchObject({ code: 3, stderr: expect.stringContaining('ws://x is not reachable') as string });
+    expect(await run(['sessions', '--url', 'ws://x'])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('ws://x is not reachable') as string,
+    });
   });
 });
 
@@ -85,7 +93,15 @@ describe('a data folder that cannot be opened', () => {
 });
 
 describe('completion', () => {
-  const program = () => lightProgram(COMMANDS, new Cli({ ...process, openRuntime: () => Promise.reject(new Error()), signals: process, exit: () => undefined, now: Date.now } as never, 'harness-cli'), '1.0.0');
+  const program = () =>
+    lightProgram(
+      COMMANDS,
+      new Cli(
+        { ...process, openRuntime: () => Promise.reject(new Error()), signals: process, exit: () => undefined, now: Date.now } as never,
+        'harness-cli',
+      ),
+      '1.0.0',
+    );
 
   it.each(['bash', 'zsh', 'fish'])('of %s knows every command and option', async (shell) => {
     const { code, stdout } = await run(['completion', shell]);
@@ -99,7 +115,16 @@ describe('completion', () => {
   it('of bash completes', async () => {
     const { stdout } = await run(['completion', 'bash']);
     const complete = (...words: string[]): string[] =>
-      execFileSync('bash', ['-c', `${stdout}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _harness_cli; printf '%s\\n' "\${COMPREPLY[@]}"`], { encoding: 'utf8' }).split('\n').filter((word) => word !== '');
+      execFileSync(
+        'bash',
+        [
+          '-c',
+          `${stdout}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _harness_cli; printf '%s\\n' "\${COMPREPLY[@]}"`,
+        ],
+        { encoding: 'utf8' },
+      )
+        .split('\n')
+        .filter((word) => word !== '');
     expect(complete('harness-cli', 'se')).toEqual(['send', 'sessions', 'serve']);
     expect(complete('harness-cli', 'send', 'x', '--mo')).toEqual(['--model', '--mode']);
     expect(complete('harness-cli', 'send', '--mode', 'a')).toEqual(['ask', 'agent']);

@@ -1,6 +1,4 @@
-import { IsIn, IsOptional, Matches, MaxLength } from 'class-validator';
-import { SHELLS } from './choices.js';
-import { oneOf } from './rules.js';
+import { IsOptional, Matches, MaxLength } from 'class-validator';
 
 /** What `functions` was asked to show. */
 export class FunctionsInput {
@@ -23,10 +21,4 @@ export class ModelsInput {
   provider?: string;
 
   json = false;
-}
-
-/** Which shell `completion` writes for. */
-export class CompletionInput {
-  @IsIn(SHELLS, { message: oneOf('<shell>', SHELLS) })
-  shell!: (typeof SHELLS)[number];
 }

@@ -30,7 +30,10 @@ export function closeTo(given: string, known: readonly string[]): string[] {
     .filter(({ off }) => off <= limit)
     .sort((a, b) => a.off - b.off || (a.name < b.name ? -1 : 1));
   const best = near[0]?.off ?? 0;
-  return near.filter(({ off }) => off <= best + 1).slice(0, 3).map(({ name }) => name);
+  return near
+    .filter(({ off }) => off <= best + 1)
+    .slice(0, 3)
+    .map(({ name }) => name);
 }
 
 /** `a`, `a or b`, `a, b or c`. */

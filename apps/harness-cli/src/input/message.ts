@@ -13,7 +13,11 @@ async function readAll(stdin: InputStream): Promise<string> {
   for await (const chunk of stdin) {
     const part = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
     size += part.byteLength;
-    if (size > MAX_BYTES) throw usageError(`the message on standard input is larger than ${MAX_BYTES / 1024 / 1024} MB`, 'Let the model read large files with a function.');
+    if (size > MAX_BYTES)
+      throw usageError(
+        `the message on standard input is larger than ${MAX_BYTES / 1024 / 1024} MB`,
+        'Let the model read large files with a function.',
+      );
     chunks.push(part);
   }
   try {
@@ -39,8 +43,15 @@ export async function readMessage(args: readonly string[], stdin: InputStream): 
  * other message, and it does not come right after the option, it is the message: `send --allow 'coder::*' "read the docs"`.
  * Gives the words of the message and the globs that are left.
  */
-export function messageAmongGlobs(args: readonly string[], globs: { allow?: string[]; deny?: string[] }, argv: readonly string[]): { words: readonly string[]; allow?: string[]; deny?: string[] } {
-  const found = argv.filter((word, index) => /\s/.test(word) && [...(globs.allow ?? []), ...(globs.deny ?? [])].includes(word) && !GLOB_OPTIONS.has(argv[index - 1] ?? ''));
+export function messageAmongGlobs(
+  args: readonly string[],
+  globs: { allow?: string[]; deny?: string[] },
+  argv: readonly string[],
+): { words: readonly string[]; allow?: string[]; deny?: string[] } {
+  const found = argv.filter(
+    (word, index) =>
+      /\s/.test(word) && [...(globs.allow ?? []), ...(globs.deny ?? [])].includes(word) && !GLOB_OPTIONS.has(argv[index - 1] ?? ''),
+  );
   const message = found[0];
   if (args.length > 0 || message === undefined || found.length > 1) return { words: args, ...globs };
   const without = (list: string[] | undefined): string[] | undefined => list?.filter((glob) => glob !== message);

@@ -1,5 +1,5 @@
-import type { ExposeMode, Mode, SystemPromptStrategy, ThinkingLevel } from '#libs/contracts';
 import { IsIn, IsInt, IsOptional, Matches, Max, MaxLength, Min, MinLength, Validate } from 'class-validator';
+import type { ExposeMode, Mode, SystemPromptStrategy, ThinkingLevel } from '#libs/contracts';
 import { EXPOSE, MODES, STRATEGIES, THINKING } from './choices.js';
 import { GlobsRule } from './globs.rule.js';
 import { oneOf, SESSION_ID, sessionIdFault } from './rules.js';

@@ -15,7 +15,16 @@ export async function textOrFile(option: string, value: string): Promise<string>
     return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path));
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
-    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a folder' : code === 'EACCES' ? 'it may not be read' : error instanceof TypeError ? 'it is not UTF-8 text' : String(code);
+    const why =
+      code === 'ENOENT'
+        ? 'there is no such file'
+        : code === 'EISDIR'
+          ? 'it is a folder'
+          : code === 'EACCES'
+            ? 'it may not be read'
+            : error instanceof TypeError
+              ? 'it is not UTF-8 text'
+              : String(code);
     throw usageError(`${option} cannot read ${path}: ${why}`);
   }
 }

@@ -1,5 +1,5 @@
 import type { JsonValue } from '#libs/contracts';
-import { fit } from './format.js';
+import { cut } from './format.js';
 import { sanitizeLine } from './sanitize.js';
 
 /** Longest value of an argument that is shown, in characters. */
@@ -13,13 +13,24 @@ function value(of: JsonValue): string {
 /** Arguments of a call on one line: `path: "README.md", limit: 3`. */
 export function shortArguments(args: JsonValue): string {
   if (args === null) return '';
-  const text = typeof args === 'object' && !Array.isArray(args) ? Object.entries(args).map(([key, of]) => `${key}: ${value(of)}`).join(', ') : value(args);
+  const text =
+    typeof args === 'object' && !Array.isArray(args)
+      ? Object.entries(args)
+          .map(([key, of]) => `${key}: ${value(of)}`)
+          .join(', ')
+      : value(args);
   return sanitizeLine(text);
 }
 
 /** The call that an `agent_trigger` call stands for, and what the model says that it is for. */
 export function unwrapCall(functionId: string, args: JsonValue): { functionId: string; args: JsonValue; description: string } {
-  if (functionId === 'agent_trigger' && typeof args === 'object' && args !== null && !Array.isArray(args) && typeof args['function'] === 'string') {
+  if (
+    functionId === 'agent_trigger' &&
+    typeof args === 'object' &&
+    args !== null &&
+    !Array.isArray(args) &&
+    typeof args['function'] === 'string'
+  ) {
     const { function: target, description, payload = {} } = args;
     return { functionId: target, args: payload, description: typeof description === 'string' ? sanitizeLine(description) : '' };
   }
@@ -31,5 +42,5 @@ export function callText(functionId: string, args: JsonValue, columns: number): 
   const id = sanitizeLine(functionId);
   const short = shortArguments(args);
   const room = Math.min(columns, 160) - id.length - 2;
-  return short === '' || room < 4 ? id : `${id}(${fit(short, room)})`;
+  return short === '' || room < 4 ? id : `${id}(${cut(short, room)})`;
 }

@@ -2,8 +2,19 @@ import type { Program } from '../cli/command.js';
 
 export type Shell = 'bash' | 'zsh' | 'fish';
 
-interface OptionSpec { long: string; short?: string; takesValue: boolean; values: readonly string[]; description: string }
-interface CommandSpec { name: string; description: string; options: OptionSpec[]; values: readonly string[] }
+interface OptionSpec {
+  long: string;
+  short?: string;
+  takesValue: boolean;
+  values: readonly string[];
+  description: string;
+}
+interface CommandSpec {
+  name: string;
+  description: string;
+  options: OptionSpec[];
+  values: readonly string[];
+}
 
 /** The script that makes `shell` complete the commands, options and fixed values of `program`. */
 export function completionScript(shell: Shell, program: Program): string {
@@ -33,7 +44,15 @@ const optionsOf = (program: Program): OptionSpec[] =>
   program.options.flatMap((option) =>
     option.long == null
       ? []
-      : [{ long: option.long, ...(option.short == null ? {} : { short: option.short }), takesValue: option.required || option.optional, values: option.argChoices ?? [], description: option.description }],
+      : [
+          {
+            long: option.long,
+            ...(option.short == null ? {} : { short: option.short }),
+            takesValue: option.required || option.optional,
+            values: option.argChoices ?? [],
+            description: option.description,
+          },
+        ],
   );
 
 const names = ({ long, short }: OptionSpec): string[] => (short === undefined ? [long] : [short, long]);
@@ -42,7 +61,9 @@ const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 function bash(name: string, commands: readonly CommandSpec[], globals: readonly OptionSpec[]): string {
   const fn = `_${name.replaceAll('-', '_')}`;
   const valued = uniqueOptions(commands).filter((option) => option.takesValue);
-  const withValues = valued.filter((option) => option.values.length > 0).map((option) => `    ${names(option).join('|')}) COMPREPLY=($(compgen -W ${quote(option.values.join(' '))} -- "$cur")); return ;;`);
+  const withValues = valued
+    .filter((option) => option.values.length > 0)
+    .map((option) => `    ${names(option).join('|')}) COMPREPLY=($(compgen -W ${quote(option.values.join(' '))} -- "$cur")); return ;;`);
   return `# bash completion of ${name}
 ${fn}() {
   local cur prev command word i
@@ -52,7 +73,10 @@ ${fn}() {
   case $prev in
 ${withValues.join('\n')}
     --data-dir) compopt -o dirnames 2>/dev/null; COMPREPLY=($(compgen -d -- "$cur")); return ;;
-    ${valued.filter((option) => option.values.length === 0 && option.long !== '--data-dir').flatMap(names).join('|')}) compopt -o default 2>/dev/null; return ;;
+    ${valued
+      .filter((option) => option.values.length === 0 && option.long !== '--data-dir')
+      .flatMap(names)
+      .join('|')}) compopt -o default 2>/dev/null; return ;;
   esac
   command=
   for ((i = 1; i < COMP_CWORD; i++)); do
@@ -80,7 +104,14 @@ function zsh(name: string, commands: readonly CommandSpec[], globals: readonly O
   const text = (of: string): string => of.replace(/[[\]:]/g, '\\$&');
   const spec = (option: OptionSpec): string[] =>
     names(option).map((flag) => {
-      const action = option.long === '--data-dir' ? ':folder:_files -/' : option.values.length > 0 ? `:value:(${option.values.join(' ')})` : option.takesValue ? ':value:_default' : '';
+      const action =
+        option.long === '--data-dir'
+          ? ':folder:_files -/'
+          : option.values.length > 0
+            ? `:value:(${option.values.join(' ')})`
+            : option.takesValue
+              ? ':value:_default'
+              : '';
       return quote(`*${flag}[${text(option.description)}]${action}`);
     });
   const specs = (options: readonly OptionSpec[]): string => options.flatMap(spec).join(' \\\n        ');
@@ -111,7 +142,13 @@ function fish(name: string, commands: readonly CommandSpec[], globals: readonly 
       `complete -c ${name} -n ${quote(condition)}`,
       ...(option.short === undefined ? [] : [`-s ${option.short.slice(1)}`]),
       `-l ${option.long.slice(2)}`,
-      ...(option.values.length > 0 ? [`-x -a ${quote(option.values.join(' '))}`] : option.long === '--data-dir' ? ["-x -a '(__fish_complete_directories)'"] : option.takesValue ? ['-r'] : []),
+      ...(option.values.length > 0
+        ? [`-x -a ${quote(option.values.join(' '))}`]
+        : option.long === '--data-dir'
+          ? ["-x -a '(__fish_complete_directories)'"]
+          : option.takesValue
+            ? ['-r']
+            : []),
       `-d ${quote(option.description)}`,
     ].join(' ');
   return [
@@ -121,7 +158,9 @@ function fish(name: string, commands: readonly CommandSpec[], globals: readonly 
     ...[...globals, HELP].map((option) => line(option, '__fish_use_subcommand')),
     ...commands.flatMap((command) => [
       ...command.options.map((option) => line(option, `__fish_seen_subcommand_from ${command.name}`)),
-      ...(command.values.length > 0 ? [`complete -c ${name} -n ${quote(`__fish_seen_subcommand_from ${command.name}`)} -a ${quote(command.values.join(' '))}`] : []),
+      ...(command.values.length > 0
+        ? [`complete -c ${name} -n ${quote(`__fish_seen_subcommand_from ${command.name}`)} -a ${quote(command.values.join(' '))}`]
+        : []),
     ]),
   ].join('\n');
 }

@@ -52,7 +52,7 @@ export function ago(then: number, now: number): string {
 export const width = (text: string): number => stringWidth(text);
 
 /** `text` cut to at most `columns` terminal columns, with an ellipsis when something is left out. */
-export function fit(text: string, columns: number): string {
+export function cut(text: string, columns: number): string {
   if (columns <= 0) return '';
   if (width(text) <= columns) return text;
   let kept = '';

@@ -1,5 +1,5 @@
 // C0 except \t and \n, DEL, C1, lone surrogates, bidi embeddings, overrides and isolates, line and paragraph separators.
-const LIVE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u2028\u2029]|\p{Surrogate}/gu;
+const LIVE = /(?![\t\n])\p{Cc}|[\u202a-\u202e\u2066-\u2069\p{Zl}\p{Zp}\p{Cs}]/gu;
 
 function inert(char: string): string {
   const code = char.codePointAt(0) ?? 0xfffd;
@@ -42,10 +42,12 @@ export class StreamSanitizer {
   }
 }
 
+// What JSON leaves as it is although a terminal may act on it.
+const LIVE_IN_JSON = /(?!\n)\p{Cc}|[\u202a-\u202e\u2066-\u2069\p{Zl}\p{Zp}]/gu;
+const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
 /** One line of JSON in which no character can act on a terminal or end the line; it parses to the same value. */
-export const jsonLine = (value: unknown): string =>
-  JSON.stringify(value).replace(/[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+export const jsonLine = (value: unknown): string => JSON.stringify(value).replace(LIVE_IN_JSON, escaped);
 
 /** `jsonLine` over several lines, for people. */
-export const jsonBlock = (value: unknown): string =>
-  JSON.stringify(value, null, 2).replace(/[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+export const jsonBlock = (value: unknown): string => JSON.stringify(value, null, 2).replace(LIVE_IN_JSON, escaped);

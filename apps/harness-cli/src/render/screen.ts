@@ -1,4 +1,4 @@
-import { duration, fit } from './format.js';
+import { cut, duration } from './format.js';
 import type { Output } from './output.js';
 import type { Style } from './style.js';
 import { wrap } from './wrap.js';
@@ -123,7 +123,7 @@ export class Screen {
     const midLine = this.notesOpen || (this.shared && this.midLine);
     if (this.label === null || waited < QUIET_MS || midLine) return;
     this.frame = (this.frame + 1) % FRAMES.length;
-    const text = fit(`${this.label} ${duration(Math.floor(waited / 100) * 100)}`, this.stderr.columns - 3);
+    const text = cut(`${this.label} ${duration(Math.floor(waited / 100) * 100)}`, this.stderr.columns - 3);
     this.stderr.write(`\r\u001b[K${this.style.cyan(FRAMES[this.frame] ?? '')} ${this.style.dim(text)}`);
     this.drawn = true;
   }

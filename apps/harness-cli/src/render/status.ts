@@ -2,7 +2,7 @@ import type { JsonValue, SessionStatus, TurnStatus } from '#libs/contracts';
 import type { TurnOwner } from '#libs/local';
 import { isOver, type SessionState } from '../turn/session.js';
 import { fields } from './fields.js';
-import { ago, fit, plural } from './format.js';
+import { ago, cut, plural } from './format.js';
 import { jsonBlock, sanitize, sanitizeLine } from './sanitize.js';
 import type { Style } from './style.js';
 
@@ -38,7 +38,9 @@ function ownerText(owner: TurnOwner, { turn, meta }: SessionState, name: string)
     case 'gone':
       return `nobody: its process is gone\n\`${name} serve\` goes on with it, \`${name} send --session ${id} "go on"\` too, \`${name} stop ${id}\` ends it`;
     case 'none':
-      return turn?.status === 'awaiting_functions' ? 'nobody, until its pending calls are settled' : `nobody yet; \`${name} serve\` runs it`;
+      return turn?.status === 'awaiting_functions'
+        ? 'nobody, until its pending calls are settled'
+        : `nobody yet; \`${name} serve\` runs it`;
     default:
       throw new Error(`unknown owner ${String(owner satisfies never)}`);
   }
@@ -78,7 +80,7 @@ export function statusLine({ meta, turn, owner }: SessionState, style: Style): s
     plural(meta.message_count, 'message'),
     ...(pending > 0 ? [plural(pending, 'pending call')] : []),
     ...(owner === 'gone' && !isOver(turn) ? ['its process is gone'] : []),
-    ...(turn.result_error != null ? [fit(sanitizeLine(turn.result_error), 160)] : []),
+    ...(turn.result_error != null ? [cut(sanitizeLine(turn.result_error), 160)] : []),
   ];
   return `${paintStatus(turn.status, style)} · ${parts.join(' · ')}`;
 }

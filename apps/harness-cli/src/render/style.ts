@@ -9,7 +9,9 @@ export interface Style {
   cyan(text: string): string;
 }
 
-interface Terminal { isTTY?: boolean }
+interface Terminal {
+  isTTY?: boolean;
+}
 
 /** True when colours are wanted: FORCE_COLOR and NO_COLOR first, then whether `stream` is a terminal that can. */
 export function wantsColor(stream: Terminal, env: NodeJS.ProcessEnv): boolean {
@@ -24,6 +26,9 @@ export const canMoveCursor = (stream: Terminal, env: NodeJS.ProcessEnv): boolean
 
 /** The styles of a stream; they leave text as it is when `color` is false. */
 export function styleOf(color: boolean): Style {
-  const sgr = (on: number, off: number) => (text: string): string => (color && text !== '' ? `\u001b[${on}m${text}\u001b[${off}m` : text);
+  const sgr =
+    (on: number, off: number) =>
+    (text: string): string =>
+      color && text !== '' ? `\u001b[${on}m${text}\u001b[${off}m` : text;
   return { color, bold: sgr(1, 22), dim: sgr(2, 22), red: sgr(31, 39), green: sgr(32, 39), yellow: sgr(33, 39), cyan: sgr(36, 39) };
 }

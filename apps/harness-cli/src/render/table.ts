@@ -1,4 +1,4 @@
-import { fit, pad, width } from './format.js';
+import { cut, pad, width } from './format.js';
 import type { Style } from './style.js';
 
 /** A column of a table. */
@@ -40,14 +40,25 @@ export function table<Row>(rows: readonly Row[], all: readonly Column<Row>[], co
     cells
       .map((cell, index) => {
         const room = widths[index] ?? 0;
-        const text = fit(cell, room);
-        const filled = shown[index]?.right === true ? ' '.repeat(Math.max(0, room - width(text))) + paint(text, index) : paint(text, index) + pad('', room - width(text));
+        const text = cut(cell, room);
+        const filled =
+          shown[index]?.right === true
+            ? ' '.repeat(Math.max(0, room - width(text))) + paint(text, index)
+            : paint(text, index) + pad('', room - width(text));
         return filled;
       })
       .join(' '.repeat(GAP))
       .trimEnd();
   return [
-    line(shown.map((column) => column.title), (text) => style.dim(text)),
-    ...rows.map((row) => line(shown.map((column) => column.text(row)), (text, index) => shown[index]?.paint?.(text, row) ?? text)),
+    line(
+      shown.map((column) => column.title),
+      (text) => style.dim(text),
+    ),
+    ...rows.map((row) =>
+      line(
+        shown.map((column) => column.text(row)),
+        (text, index) => shown[index]?.paint?.(text, row) ?? text,
+      ),
+    ),
   ];
 }

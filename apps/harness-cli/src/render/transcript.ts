@@ -1,6 +1,14 @@
-import { type AssistantMessage, type ContentBlock, type FunctionCallBlock, type FunctionResultMessage, type JsonValue, type MessageItem, textOf } from '#libs/contracts';
+import {
+  type AssistantMessage,
+  type ContentBlock,
+  type FunctionCallBlock,
+  type FunctionResultMessage,
+  type JsonValue,
+  type MessageItem,
+  textOf,
+} from '#libs/contracts';
 import { callText, unwrapCall } from './call-text.js';
-import { bytes, count, fit, width } from './format.js';
+import { bytes, count, cut, width } from './format.js';
 import { jsonBlock, sanitize, sanitizeLine } from './sanitize.js';
 import type { Style } from './style.js';
 import { wrap } from './wrap.js';
@@ -12,7 +20,10 @@ const clock = (timestamp: number): string => new Date(timestamp).toISOString().r
 
 /** A transcript as a person reads it: one passage for each entry. */
 export class TranscriptText {
-  constructor(private readonly style: Style, private readonly columns: number) {}
+  constructor(
+    private readonly style: Style,
+    private readonly columns: number,
+  ) {}
 
   /** Lines of one entry, with an empty line before it. */
   entry(item: MessageItem): string[] {
@@ -35,7 +46,10 @@ export class TranscriptText {
 
   /** Two columns in, broken between words. */
   private indent(text: string): string[] {
-    return text.split('\n').flatMap((line) => wrap(line, this.columns - 2)).map((line) => (line === '' ? '' : `  ${line}`));
+    return text
+      .split('\n')
+      .flatMap((line) => wrap(line, this.columns - 2))
+      .map((line) => (line === '' ? '' : `  ${line}`));
   }
 
   private head(role: string, timestamp: number, more = ''): string {
@@ -46,7 +60,9 @@ export class TranscriptText {
     const { usage } = message;
     const tokens = usage?.output == null ? '' : ` · ${count(usage.input ?? 0)} in / ${count(usage.output)} out`;
     const ended = message.stop_reason === 'length' || message.stop_reason === 'aborted' ? ` · ${message.stop_reason}` : '';
-    const lines = [this.head('assistant', message.timestamp, ` · ${sanitizeLine(message.model)} (${sanitizeLine(message.provider)})${tokens}${ended}`)];
+    const lines = [
+      this.head('assistant', message.timestamp, ` · ${sanitizeLine(message.model)} (${sanitizeLine(message.provider)})${tokens}${ended}`),
+    ];
     lines.push(...message.content.flatMap((block) => this.block(block)));
     if (message.error_message != null) lines.push(...this.indent(this.style.red(sanitize(message.error_message))));
     return lines;
@@ -61,7 +77,11 @@ export class TranscriptText {
       case 'redacted_thinking':
         return [this.style.dim('  (thinking that only its provider can read)')];
       case 'image':
-        return [this.style.dim(`  (image ${sanitizeLine(block.mime)}${block.data === '' ? '' : `, ${bytes(Math.floor((block.data.length * 3) / 4))}`})`)];
+        return [
+          this.style.dim(
+            `  (image ${sanitizeLine(block.mime)}${block.data === '' ? '' : `, ${bytes(Math.floor((block.data.length * 3) / 4))}`})`,
+          ),
+        ];
       case 'function_call':
         return [this.call(block)];
       case 'function_result':
@@ -75,7 +95,7 @@ export class TranscriptText {
     const { functionId, args, description } = unwrapCall(block.function_id, block.arguments);
     const call = callText(functionId, args, this.columns - 4);
     const room = Math.min(this.columns - width(call) - 6, 120);
-    return `  ${this.style.cyan('●')} ${call}${description === '' || room < 12 ? '' : `  ${this.style.dim(fit(description, room))}`}`;
+    return `  ${this.style.cyan('●')} ${call}${description === '' || room < 12 ? '' : `  ${this.style.dim(cut(description, room))}`}`;
   }
 
   private result({ function_id, content, is_error, details }: FunctionResultMessage): string[] {
@@ -85,9 +105,13 @@ export class TranscriptText {
 
   private outcome(name: string, content: readonly ContentBlock[], isError: boolean): string[] {
     const { dim, green, red } = this.style;
-    const all = content.flatMap((block) => (block.type === 'text' ? sanitize(block.text).split('\n') : this.block(block).map((line) => line.trim())));
+    const all = content.flatMap((block) =>
+      block.type === 'text' ? sanitize(block.text).split('\n') : this.block(block).map((line) => line.trim()),
+    );
     const left = all.length - RESULT_LINES;
-    const lines = all.slice(0, left > 1 ? RESULT_LINES : all.length).map((line) => `    ${dim(fit(line, Math.min(this.columns, 200) - 4))}`);
+    const lines = all
+      .slice(0, left > 1 ? RESULT_LINES : all.length)
+      .map((line) => `    ${dim(cut(line, Math.min(this.columns, 200) - 4))}`);
     if (left > 1) lines.push(dim(`    … ${left} more lines`));
     return [`  └ ${isError ? red('✗') : green('✓')} ${dim(sanitizeLine(name))}`, ...lines];
   }

@@ -17,7 +17,10 @@ export class JsonTurnView implements TurnView {
   private backlog: unknown[] = [];
   private draining = false;
 
-  constructor(private readonly out: Output, readonly say: (text: string) => void) {}
+  constructor(
+    private readonly out: Output,
+    readonly say: (text: string) => void,
+  ) {}
 
   accepted({ session_id, turn_id, merged, choice }: AcceptedTurn): void {
     this.put({ type: 'session', session_id, turn_id, model: choice.model, provider: choice.provider, merged });

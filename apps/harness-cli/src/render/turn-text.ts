@@ -1,8 +1,8 @@
 import type { FeedEvent } from '#libs/turn';
 import type { TurnFinished } from '../turn/watch.js';
 import { callText } from './call-text.js';
-import { count, dollars, duration, fit, plural, width } from './format.js';
-import { jsonBlock, sanitize, sanitizeLine, StreamSanitizer } from './sanitize.js';
+import { count, cut, dollars, duration, plural, width } from './format.js';
+import { jsonBlock, StreamSanitizer, sanitize, sanitizeLine } from './sanitize.js';
 import type { Screen } from './screen.js';
 import type { Style } from './style.js';
 import type { AcceptedTurn, TurnView } from './turn-view.js';
@@ -20,7 +20,10 @@ export class TextTurnView implements TurnView {
   private lastCall: string | null = null;
   private answered = false;
 
-  constructor(private readonly screen: Screen, private readonly style: Style) {}
+  constructor(
+    private readonly screen: Screen,
+    private readonly style: Style,
+  ) {}
 
   /** The turn is being prepared. */
   opening(): void {
@@ -68,13 +71,19 @@ export class TextTurnView implements TurnView {
         return;
       case 'call_pending':
         this.enter('calls');
-        this.screen.note(this.style.yellow(`  └ ${sanitizeLine(event.function_id)} waits to be settled (call ${sanitizeLine(event.call_id)})`));
+        this.screen.note(
+          this.style.yellow(`  └ ${sanitizeLine(event.function_id)} waits to be settled (call ${sanitizeLine(event.call_id)})`),
+        );
         this.running.delete(event.call_id);
         this.screen.waiting('waiting for a pending call');
         return;
       case 'notice':
         this.enter('note');
-        this.screen.note(...sanitize(event.text).split('\n').map((line) => this.style.yellow(line)));
+        this.screen.note(
+          ...sanitize(event.text)
+            .split('\n')
+            .map((line) => this.style.yellow(line)),
+        );
         return;
       case 'turn_finished':
         this.leave();
@@ -99,7 +108,12 @@ export class TextTurnView implements TurnView {
     }
     this.screen.gap();
     const why = whyEnded(event);
-    if (why !== null) this.screen.note(...sanitize(why).split('\n').map((line) => this.style.red(line)));
+    if (why !== null)
+      this.screen.note(
+        ...sanitize(why)
+          .split('\n')
+          .map((line) => this.style.red(line)),
+      );
     this.screen.note(summary(event, this.style));
   }
 
@@ -109,7 +123,7 @@ export class TextTurnView implements TurnView {
     this.lastCall = event.call_id;
     const call = callText(event.function_id, event.arguments, this.screen.columns - 2);
     const room = this.screen.columns - width(call) - 4;
-    const description = event.description === null ? '' : fit(sanitizeLine(event.description), Math.min(room, 120));
+    const description = event.description === null ? '' : cut(sanitizeLine(event.description), Math.min(room, 120));
     this.screen.note(`${this.style.cyan('●')} ${call}${description === '' || room < 12 ? '' : `  ${this.style.dim(description)}`}`);
     this.screen.waiting(`running ${sanitizeLine(event.function_id)}`);
   }
@@ -122,7 +136,7 @@ export class TextTurnView implements TurnView {
     const outcome = OUTCOME[event.outcome](this.style);
     const head = `  └ ${outcome} ${named}${this.style.dim(duration(event.duration_ms))}`;
     const used = 4 + width(OUTCOME_TEXT[event.outcome]) + 1 + width(named) + width(duration(event.duration_ms)) + 3;
-    const preview = fit(sanitizeLine(event.preview), Math.min(this.screen.columns, 160) - used);
+    const preview = cut(sanitizeLine(event.preview), Math.min(this.screen.columns, 160) - used);
     this.screen.note(preview === '' ? head : `${head} ${this.style.dim('·')} ${this.style.dim(preview)}`);
     const next = [...this.running.values()].at(-1);
     this.screen.waiting(next === undefined ? 'working' : `running ${sanitizeLine(next.function_id)}`);

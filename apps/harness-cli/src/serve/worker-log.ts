@@ -6,7 +6,12 @@ import { sanitizeLine } from '../render/sanitize.js';
 import type { Style } from '../render/style.js';
 
 type Log = NonNullable<OpenRuntimeOptions['log']>;
-interface Line { level: string; time: string; msg: string; [key: string]: unknown }
+interface Line {
+  level: string;
+  time: string;
+  msg: string;
+  [key: string]: unknown;
+}
 
 /** The worker's log on `output`: JSON lines, or short lines where a person reads along. Values of secret environment variables never get into it. */
 export function workerLog(output: Output, style: Style, env: NodeJS.ProcessEnv, debug: boolean): Log {
@@ -16,7 +21,12 @@ export function workerLog(output: Output, style: Style, env: NodeJS.ProcessEnv, 
     output.write(person ? `${forPerson(JSON.parse(safe) as Line, style)}\n` : safe);
   };
   const logger = pino(
-    { base: null, level: debug ? 'debug' : 'info', timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (level) => ({ level }) } },
+    {
+      base: null,
+      level: debug ? 'debug' : 'info',
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (level) => ({ level }) },
+    },
     { write },
   );
   return (level, message, context) => logger[level](plain(context), message);

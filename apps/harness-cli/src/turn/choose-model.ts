@@ -29,7 +29,10 @@ export async function readCatalog({ bus }: EmbeddedRuntime): Promise<Catalog> {
   return { providers, models };
 }
 
-interface Wanted { model?: string | null; provider?: string | null }
+interface Wanted {
+  model?: string | null;
+  provider?: string | null;
+}
 
 /**
  * Takes what the options name, else what the configuration names, else the first provider that has a key, else the demo
@@ -41,10 +44,15 @@ export function chooseModel(catalog: Catalog, options: Wanted, defaults: Wanted)
   const keyed = catalog.providers.find((provider) => hasKey(provider) && firstModel(catalog, provider.id) !== undefined);
   if (keyed !== undefined) {
     const model = firstModel(catalog, keyed.id) as Model;
-    return { model: model.id, provider: keyed.id, why: keyed.credential_env_var === undefined ? 'the first provider that is set up' : `${keyed.credential_env_var} is set` };
+    return {
+      model: model.id,
+      provider: keyed.id,
+      why: keyed.credential_env_var === undefined ? 'the first provider that is set up' : `${keyed.credential_env_var} is set`,
+    };
   }
   const demo = firstModel(catalog, DEMO);
-  if (demo === undefined) throw new CliError(EXIT.unreachable, 'cli/no_provider', 'no provider has a key, and there is no demo provider', keysHint(catalog));
+  if (demo === undefined)
+    throw new CliError(EXIT.unreachable, 'cli/no_provider', 'no provider has a key, and there is no demo provider', keysHint(catalog));
   return { model: demo.id, provider: DEMO, why: `no API key is set, so the offline demo provider answers; it is not a model` };
 }
 
@@ -60,21 +68,28 @@ function resolve(catalog: Catalog, wanted: Wanted, defaults: Wanted, why: string
   if (wanted.provider != null) {
     const provider = usable(catalog, wanted.provider);
     const model = wanted.model ?? (defaults.provider === provider.id ? defaults.model : null) ?? firstModel(catalog, provider.id)?.id;
-    if (model == null) throw usageError(`provider ${provider.id} lists no models, so there is no default`, 'Name one with --model.', 'cli/no_model');
+    if (model == null)
+      throw usageError(`provider ${provider.id} lists no models, so there is no default`, 'Name one with --model.', 'cli/no_model');
     return { model, provider: provider.id, why };
   }
   const id = wanted.model as string;
   const offering = catalog.models.filter((model) => model.id === id).map((model) => model.provider);
   if (offering.length === 0) throw unknownModel(catalog, id);
-  const able = offering.filter((name) => catalog.providers.some((provider) => provider.id === name && provider.configured && provider.available));
+  const able = offering.filter((name) =>
+    catalog.providers.some((provider) => provider.id === name && provider.configured && provider.available),
+  );
   const preferred = able.find((name) => name === defaults.provider) ?? (able.length === 1 ? able[0] : undefined);
   if (preferred !== undefined) return { model: id, provider: preferred, why };
-  if (able.length > 1) throw usageError(`${either(able)} offer the model ${id}`, 'Name the provider with --provider.', 'cli/ambiguous_model');
+  if (able.length > 1)
+    throw usageError(`${either(able)} offer the model ${id}`, 'Name the provider with --provider.', 'cli/ambiguous_model');
   return { model: id, provider: usable(catalog, offering[0] as string).id, why };
 }
 
 function unknownModel({ models }: Catalog, id: string): CliError {
-  const close = closeTo(id, models.map((model) => model.id));
+  const close = closeTo(
+    id,
+    models.map((model) => model.id),
+  );
   return usageError(
     `no provider offers the model ${id}${close.length > 0 ? `; did you mean ${either(close)}?` : ''}`,
     'See `harness-cli models`. A model that is not listed there can be used with --provider.',
@@ -85,7 +100,10 @@ function unknownModel({ models }: Catalog, id: string): CliError {
 function usable({ providers }: Catalog, id: string): ProviderInfo {
   const provider = providers.find((known) => known.id === id);
   if (provider === undefined) {
-    const close = closeTo(id, providers.map((known) => known.id));
+    const close = closeTo(
+      id,
+      providers.map((known) => known.id),
+    );
     throw usageError(
       `there is no provider ${id}${close.length > 0 ? `; did you mean ${either(close)}?` : ''}`,
       `There is ${providers.map((known) => known.id).join(', ') || 'none'}.`,
@@ -94,8 +112,21 @@ function usable({ providers }: Catalog, id: string): ProviderInfo {
   }
   if (!provider.configured) {
     const variable = provider.credential_env_var;
-    throw new CliError(EXIT.unreachable, 'cli/missing_key', `provider ${id} has no key`, variable === undefined ? 'Set it up in the configuration.' : `Set the environment variable ${variable}, or use --provider demo to try things without a key.`);
+    throw new CliError(
+      EXIT.unreachable,
+      'cli/missing_key',
+      `provider ${id} has no key`,
+      variable === undefined
+        ? 'Set it up in the configuration.'
+        : `Set the environment variable ${variable}, or use --provider demo to try things without a key.`,
+    );
   }
-  if (!provider.available) throw new CliError(EXIT.unreachable, 'cli/provider_unavailable', `provider ${id} is not available now`, 'See `harness-cli models`, or choose another with --provider.');
+  if (!provider.available)
+    throw new CliError(
+      EXIT.unreachable,
+      'cli/provider_unavailable',
+      `provider ${id} is not available now`,
+      'See `harness-cli models`, or choose another with --provider.',
+    );
   return provider;
 }

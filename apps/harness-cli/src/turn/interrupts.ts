@@ -7,7 +7,10 @@ export class Interrupts {
   private times = 0;
   private readonly handlers: [Signal, () => void][];
 
-  constructor(private readonly signals: CliIo['signals'], handler: (signal: Signal, times: number) => void) {
+  constructor(
+    private readonly signals: CliIo['signals'],
+    handler: (signal: Signal, times: number) => void,
+  ) {
     this.handlers = SIGNALS.map((signal) => [
       signal,
       () => {

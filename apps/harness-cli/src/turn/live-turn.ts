@@ -41,7 +41,10 @@ export class LiveTurn {
   private leave: (code: ExitCode) => void = () => undefined;
   private readonly left: Promise<ExitCode>;
 
-  constructor(private readonly cli: Cli, private readonly view: TurnView) {
+  constructor(
+    private readonly cli: Cli,
+    private readonly view: TurnView,
+  ) {
     this.left = new Promise((resolve) => {
       this.leave = resolve;
     });
@@ -59,11 +62,13 @@ export class LiveTurn {
       const merged = turn.merged === true;
       this.view.accepted({ session_id: turn.session_id, turn_id: turn.turn_id, merged, choice, deniesAll });
       if (this.early !== null) this.stop(runtime, turn);
-      const end = watch.run({ sessionId: turn.session_id, turnId: turn.turn_id, merged }, (event) => this.view.event(event)).then((event) => {
-        this.finished = true;
-        this.view.finished(event);
-        return BY_STATUS[event.status];
-      });
+      const end = watch
+        .run({ sessionId: turn.session_id, turnId: turn.turn_id, merged }, (event) => this.view.event(event))
+        .then((event) => {
+          this.finished = true;
+          this.view.finished(event);
+          return BY_STATUS[event.status];
+        });
       return await Promise.race([end, this.left]);
     } finally {
       watch.close();
@@ -78,7 +83,11 @@ export class LiveTurn {
     if (asJson) return EXIT.ok;
     this.cli.screen.waiting(null);
     this.cli.print(session);
-    this.cli.screen.note(this.cli.err.dim(`stored; a worker runs it (\`${this.cli.name} serve\`). \`${this.cli.name} status ${session} --watch\` shows how it goes.`));
+    this.cli.screen.note(
+      this.cli.err.dim(
+        `stored; a worker runs it (\`${this.cli.name} serve\`). \`${this.cli.name} status ${session} --watch\` shows how it goes.`,
+      ),
+    );
     return EXIT.ok;
   }
 
@@ -131,6 +140,7 @@ export class LiveTurn {
 
 async function send(runtime: EmbeddedRuntime, request: SendRequest): Promise<SendResponse> {
   const turn = await runtime.bus.trigger<SendResponse>({ function_id: 'harness::send', payload: request });
-  if (!turn.accepted) throw new CliError(EXIT.unreachable, 'cli/not_accepted', `the message was not accepted by session ${sanitizeLine(turn.session_id)}`);
+  if (!turn.accepted)
+    throw new CliError(EXIT.unreachable, 'cli/not_accepted', `the message was not accepted by session ${sanitizeLine(turn.session_id)}`);
   return turn;
 }

@@ -15,10 +15,16 @@ export interface SessionState {
 
 /** Reads a session; throws when there is none under this id, naming those that were probably meant. */
 export async function readSession(runtime: EmbeddedRuntime, sessionId: string): Promise<SessionState> {
-  const found = await runtime.bus.trigger<{ meta: SessionMeta } | null>({ function_id: 'session::get', payload: { session_id: sessionId } });
+  const found = await runtime.bus.trigger<{ meta: SessionMeta } | null>({
+    function_id: 'session::get',
+    payload: { session_id: sessionId },
+  });
   if (found === null) {
     const known = await listSessions(runtime, {}, 200);
-    const close = closeTo(sessionId, known.map((meta) => meta.session_id));
+    const close = closeTo(
+      sessionId,
+      known.map((meta) => meta.session_id),
+    );
     throw usageError(
       `there is no session ${sessionId} in ${runtime.dataDir}${close.length > 0 ? `; did you mean ${either(close)}?` : ''}`,
       'List what is there with `harness-cli sessions`, or name another data folder with --data-dir.',
@@ -33,16 +39,31 @@ export async function readSession(runtime: EmbeddedRuntime, sessionId: string): 
 }
 
 /** The newest sessions that meet the filter, at most `limit`. */
-export async function listSessions({ bus }: EmbeddedRuntime, filter: { status?: string; search?: string }, limit: number): Promise<SessionMeta[]> {
-  const words = (filter.search ?? '').toLowerCase().split(/\s+/).filter((word) => word !== '');
+export async function listSessions(
+  { bus }: EmbeddedRuntime,
+  filter: { status?: string; search?: string },
+  limit: number,
+): Promise<SessionMeta[]> {
+  const words = (filter.search ?? '')
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '');
   const found: SessionMeta[] = [];
   let cursor: string | null = null;
   do {
     const page: { sessions: SessionMeta[]; next_cursor?: string | null } = await bus.trigger({
       function_id: 'session::list',
-      payload: { limit: words.length > 0 ? PAGE : Math.min(PAGE, limit), ...(filter.status === undefined ? {} : { status: filter.status }), ...(cursor === null ? {} : { cursor }) },
+      payload: {
+        limit: words.length > 0 ? PAGE : Math.min(PAGE, limit),
+        ...(filter.status === undefined ? {} : { status: filter.status }),
+        ...(cursor === null ? {} : { cursor }),
+      },
     });
-    found.push(...page.sessions.filter((meta) => words.every((word) => `${meta.session_id} ${meta.title} ${meta.description}`.toLowerCase().includes(word))));
+    found.push(
+      ...page.sessions.filter((meta) =>
+        words.every((word) => `${meta.session_id} ${meta.title} ${meta.description}`.toLowerCase().includes(word)),
+      ),
+    );
     cursor = page.next_cursor ?? null;
   } while (cursor !== null && found.length < limit);
   return found.slice(0, limit);
@@ -54,7 +75,13 @@ export async function* transcript({ bus }: EmbeddedRuntime, sessionId: string, w
   do {
     const page: { messages: MessageItem[]; next_cursor?: string | null } = await bus.trigger({
       function_id: 'session::messages',
-      payload: { session_id: sessionId, limit: PAGE, include_custom: true, include_image_data: withImages, ...(cursor === null ? {} : { cursor }) },
+      payload: {
+        session_id: sessionId,
+        limit: PAGE,
+        include_custom: true,
+        include_image_data: withImages,
+        ...(cursor === null ? {} : { cursor }),
+      },
     });
     yield page.messages;
     cursor = page.next_cursor ?? null;
@@ -62,4 +89,5 @@ export async function* transcript({ bus }: EmbeddedRuntime, sessionId: string, w
 }
 
 /** True when a turn has ended. */
-export const isOver = (turn: StatusReport | null): boolean => turn === null || (turn.status !== 'running' && turn.status !== 'awaiting_functions');
+export const isOver = (turn: StatusReport | null): boolean =>
+  turn === null || (turn.status !== 'running' && turn.status !== 'awaiting_functions');

@@ -31,7 +31,10 @@ export class TurnWatch {
   private settle: { resolve(event: TurnFinished): void; reject(error: unknown): void } | null = null;
   private onEvent: (event: FeedEvent) => void = () => undefined;
 
-  constructor(private readonly runtime: EmbeddedRuntime, private readonly lookMs = LOOK_MS) {
+  constructor(
+    private readonly runtime: EmbeddedRuntime,
+    private readonly lookMs = LOOK_MS,
+  ) {
     this.unsubscribe = runtime.feed.subscribe((event) => this.live(event));
   }
 
@@ -111,7 +114,10 @@ export class TurnWatch {
         this.tell(event);
       }
     };
-    pump().then(() => this.leave(stop), (error: unknown) => (stop.signal.aborted ? undefined : this.settle?.reject(error)));
+    pump().then(
+      () => this.leave(stop),
+      (error: unknown) => (stop.signal.aborted ? undefined : this.settle?.reject(error)),
+    );
   }
 
   private leave(which: AbortController | null = this.following): void {
@@ -121,9 +127,17 @@ export class TurnWatch {
 
   /** Nobody runs the turn: it has ended, or waits for its pending calls. */
   private async lookAtEnd(turn: WatchedTurn): Promise<void> {
-    const report = await this.runtime.bus.trigger<StatusReport | null>({ function_id: 'harness::status', payload: { session_id: turn.sessionId } });
+    const report = await this.runtime.bus.trigger<StatusReport | null>({
+      function_id: 'harness::status',
+      payload: { session_id: turn.sessionId },
+    });
     if (report === null || report.turn_id !== turn.turnId) {
-      throw new CliError(EXIT.unreachable, 'cli/turn_replaced', 'the turn has ended, and its session has gone on: how it ended is not kept', 'See the transcript with `harness-cli show`.');
+      throw new CliError(
+        EXIT.unreachable,
+        'cli/turn_replaced',
+        'the turn has ended, and its session has gone on: how it ended is not kept',
+        'See the transcript with `harness-cli show`.',
+      );
     }
     if (isOver(report)) this.follow(turn);
   }
