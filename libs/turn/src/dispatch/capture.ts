@@ -1,6 +1,6 @@
 import type { ContentBlock, ImageBlock, JsonValue, TextBlock } from '#libs/contracts';
 import type { CallResult } from '../machine/decision.js';
-import { wellFormed, wellFormedJson } from '../model/text.js';
+import { headOf, tailOf, wellFormed, wellFormedJson } from '../model/text.js';
 
 /** What an empty result says to the model. */
 const NO_OUTPUT = '(no output)';
@@ -82,15 +82,18 @@ export function capResult(result: CallResult, maxBytes: number): CallResult {
   const size = sizeOf(result);
   if (size <= limit) return result;
   const text = result.content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('\n');
-  const room = Math.floor(limit / 4);
-  const shortened = headAndTail(text, room, size, limit);
-  return { content: [{ type: 'text', text: shortened }], details: { result_capped: { original_bytes: size, max_bytes: limit } }, is_error: result.is_error };
+  // A character is up to six bytes of JSON, so the room shrinks until the result fits.
+  for (let room = Math.floor(limit / 4); ; room = Math.floor(room / 2)) {
+    const content: ContentBlock[] = [{ type: 'text', text: headAndTail(text, room, size, limit) }];
+    const capped = { content, details: { result_capped: { original_bytes: size, max_bytes: limit } }, is_error: result.is_error };
+    if (room === 0 || sizeOf(capped) <= limit) return capped;
+  }
 }
 
 const sizeOf = (result: CallResult): number => Buffer.byteLength(JSON.stringify([result.content, wellFormedJson(result.details)]));
 
 function headAndTail(text: string, room: number, size: number, limit: number): string {
-  const mark = `<omitted: the result has ${Math.floor(size / 1024)} KB, the limit is ${Math.floor(limit / 1024)} KB; its middle is left out here>`;
-  if (text.length <= room * 2) return `${mark}\n${wellFormed(text)}`;
-  return wellFormed(`${mark}\n${text.slice(0, room)}\n[...]\n${text.slice(-room)}`);
+  const whole = text.length <= room * 2;
+  const mark = `<omitted: the result has ${Math.floor(size / 1024)} KB, the limit is ${Math.floor(limit / 1024)} KB; ${whole ? 'what is not text' : 'its middle'} is left out here>`;
+  return whole ? `${mark}\n${wellFormed(text)}` : wellFormed(`${mark}\n${headOf(text, room)}\n[...]\n${tailOf(text, room)}`);
 }

@@ -93,7 +93,11 @@ describe('planCalls', () => {
 
   it('asks the policy for the real target, not for agent_trigger', () => {
     const asked: string[] = [];
-    const plan = planOf(wrap({ function: 'x::y', payload: {} }), { ...open, refusalOf: (id) => (asked.push(id), 'no') });
+    const refusalOf = (id: string): string => {
+      asked.push(id);
+      return 'no';
+    };
+    const plan = planOf(wrap({ function: 'x::y', payload: {} }), { ...open, refusalOf });
     expect(asked).toEqual(['x::y']);
     expect(plan.refusal).toEqual({ code: 'policy_denied', message: 'no' });
   });

@@ -47,11 +47,20 @@ export function cleanContent(content: readonly ContentBlock[]): ContentBlock[] {
 /** A text message of a user. */
 export const userText = (text: string, now: number): AgentMessage => ({ role: 'user', content: [{ type: 'text', text: wellFormed(text) }], timestamp: now });
 
-/** Cuts a text to `max` characters at a code point, with a mark that says how long it was. */
-export function cut(text: string, max: number): string {
-  if (text.length <= max) return text;
-  let end = Math.max(0, max - 1);
-  const code = text.charCodeAt(end - 1);
-  if (code >= 0xd800 && code <= 0xdbff) end -= 1;
-  return `${text.slice(0, end)}…`;
+/** The first `max` characters (UTF-16 units) of a text, cut at a code point. */
+export function headOf(text: string, max: number): string {
+  const head = text.slice(0, max);
+  return max < text.length && isHalf(head.charCodeAt(head.length - 1), 0xd800) ? head.slice(0, -1) : head;
 }
+
+/** The last `max` characters (UTF-16 units) of a text, cut at a code point. */
+export function tailOf(text: string, max: number): string {
+  const tail = text.slice(Math.max(0, text.length - max));
+  return max < text.length && isHalf(tail.charCodeAt(0), 0xdc00) ? tail.slice(1) : tail;
+}
+
+/** True for one half of a surrogate pair: the first half from 0xd800 on, the second from 0xdc00 on. */
+const isHalf = (code: number, from: number): boolean => code >= from && code < from + 0x400;
+
+/** Cuts a text to `max` characters at a code point, with a mark at its end. */
+export const cut = (text: string, max: number): string => (text.length <= max ? text : `${headOf(text, Math.max(0, max - 1))}…`);

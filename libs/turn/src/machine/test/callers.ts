@@ -107,9 +107,9 @@ export function* takeLeftover(world: World, sessionId: string): Actor {
   }
 }
 
-/** Settles one pending call: with a result, or by letting a held one go on. */
+/** Settles one call, pending or (as a late caller would) not: with a result, or by letting a held one go on. */
 export function* resolve(world: World, n: number): Actor {
-  const chosen = world.store.record?.calls.filter((call) => call.state === 'pending') ?? [];
+  const chosen = world.store.record?.calls.filter((call) => n > 3 || call.state === 'pending') ?? [];
   const call = chosen[n % Math.max(1, chosen.length)];
   if (call === undefined) return;
   for (;;) {

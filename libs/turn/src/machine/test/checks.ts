@@ -8,7 +8,6 @@ type Violate = (invariant: string, what: string) => void;
 
 /** What a commit must and must not do, whatever the history before it (I1, I6, I9, I11, I12). */
 export function checkCommit({ before, after, writes, repeated }: Committed, violate: Violate): void {
-  for (const id of repeated) violate('I9', `${id} was written twice`);
   const saved = writes.find((write) => write.kind === 'save-record');
   const completed = writes.filter((write) => write.kind === 'emit' && write.event.type === 'harness::turn-completed');
   const queued = writes.filter((write) => write.kind === 'enqueue-step');
@@ -19,6 +18,7 @@ export function checkCommit({ before, after, writes, repeated }: Committed, viol
   }
   const { record } = saved;
   const sameTurn = before?.turn_id === record.turn_id;
+  if (sameTurn) for (const id of repeated) violate('I9', `${id} was written twice`);
   if (before !== null && !isTerminal(before.status) && !sameTurn) violate('I1', `${record.turn_id} began over the live ${before.turn_id}`);
   if (before !== null && isTerminal(before.status) && sameTurn) violate('I6', `the terminal record of ${record.turn_id} changed`);
   if (completed.length !== (isTerminal(record.status) ? 1 : 0))

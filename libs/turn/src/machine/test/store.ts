@@ -7,7 +7,7 @@ export interface Committed {
   before: TurnRecord | null;
   after: TurnRecord | null;
   writes: readonly Write[];
-  /** Entries of the loop's own that it appended although they were there: they were left alone. */
+  /** Entries that it appended although they were there: they were left alone. */
   repeated: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export class MemoryStore {
     if (!writes.every((write) => this.holds(write))) return 'conflict';
     const before = this.record;
     const repeated = writes.flatMap((write) =>
-      write.kind === 'append-entry' && !isUser(write.entry) && this.entry(write.entry.entry_id) !== null ? [write.entry.entry_id] : [],
+      write.kind === 'append-entry' && this.entry(write.entry.entry_id) !== null ? [write.entry.entry_id] : [],
     );
     for (const write of writes) this.apply(write);
     this.committed({ before, after: this.record, writes, repeated });
@@ -113,5 +113,3 @@ function entryOf(entry: NewEntry, revision: number): Entry {
   };
   return 'message' in entry ? { kind: 'message', ...base, message: entry.message } : { kind: 'custom', ...base, ...entry.custom };
 }
-
-const isUser = (entry: NewEntry): boolean => 'message' in entry && entry.message.role === 'user';
