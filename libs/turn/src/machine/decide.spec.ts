@@ -33,7 +33,7 @@ describe('decide, where two executors of a step meet', () => {
   const late: TurnInput[] = [
     { type: 'generated', now: 1, message, plan: [], waiting: false, deliverable: { result: 'late', result_error: null }, limits },
     { type: 'generation-failed', now: 1, partial: message, failure: { code: 'x', message: 'x', retryable: false }, limits },
-    { type: 'nothing-to-reply', now: 1, waiting: false },
+    { type: 'nothing-to-reply', now: 1, last: null, deliverable: { result: null, result_error: null }, waiting: false, limits },
     { type: 'vetoed', now: 1, failure: { code: 'x', message: 'x', retryable: false } },
   ];
   for (const input of late) {
