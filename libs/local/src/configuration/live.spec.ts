@@ -1,4 +1,15 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  type FSWatcher,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  unlinkSync,
+  watch as watchFile,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -249,6 +260,36 @@ describe('the folder', () => {
     replace('harness.yaml', 'max_depth: 3\n');
     await until(() => depth() === 3);
     expect(depths).toEqual([2, 3]);
+  });
+
+  it('is followed on after the watcher has failed, again and again', async () => {
+    const watchers: FSWatcher[] = [];
+    follow({
+      lookMs: 30,
+      watchFolder: (folder, onEvent) => {
+        watchers.push(watchFile(folder, { persistent: false }, (_event, name) => onEvent(name)));
+        return watchers.at(-1) as FSWatcher;
+      },
+    });
+    for (let failure = 1; failure <= 15; failure++) {
+      watchers.at(-1)?.emit('error', Object.assign(new Error('lost'), { code: 'EIO' }));
+      await until(() => watchers.length > failure);
+    }
+    replace('harness.yaml', 'max_depth: 2\n');
+    await until(() => depth() === 2);
+    expect(said.filter((line) => line.includes('cannot be watched (EIO)'))).toHaveLength(1);
+  });
+
+  it('is looked at where it cannot be watched at all', async () => {
+    follow({
+      lookMs: 30,
+      watchFolder: () => {
+        throw Object.assign(new Error('no more watches'), { code: 'ENOSPC' });
+      },
+    });
+    replace('harness.yaml', 'max_depth: 2\n');
+    await until(() => depth() === 2);
+    expect(said[0]).toBe(`${dir} cannot be watched (ENOSPC); it is looked at every 30 ms instead`);
   });
 
   it('is read no more often for files that are not ours', async () => {

@@ -13,7 +13,12 @@ export interface WatchOptions {
   lookMs?: number;
   /** Told of each change and each fault, once. Never gets a value. */
   log?: (level: 'info' | 'warn', message: string) => void;
+  /** Watches a folder; `fs.watch` by default. */
+  watchFolder?: (dir: string, onEvent: (name: string | null) => void) => FSWatcher;
 }
+
+const watchByEvents: Required<WatchOptions>['watchFolder'] = (dir, onEvent) =>
+  watch(dir, { persistent: false }, (_event, name) => onEvent(name));
 
 /**
  * Keeps a `LiveConfiguration` up to date with its folder. Events of the folder make that quick; a slow look besides makes it
@@ -37,7 +42,7 @@ export class ConfigurationWatch {
     private readonly configuration: LiveConfiguration,
     options: WatchOptions = {},
   ) {
-    this.options = { debounceMs: 100, maxWaitMs: 1_000, lookMs: 1_000, log: () => undefined, ...options };
+    this.options = { debounceMs: 100, maxWaitMs: 1_000, lookMs: 1_000, log: () => undefined, watchFolder: watchByEvents, ...options };
   }
 
   start(): void {
@@ -46,7 +51,7 @@ export class ConfigurationWatch {
       for (const { definition, event_type } of changes)
         this.options.log('info', `${definition.id}: ${event_type.replace('configuration:', '')}`);
     });
-    this.seen = fingerprint(this.configuration.dir);
+    this.saidFaults = this.faults(); // the start has told them
     this.arm();
     this.looking = setInterval(() => this.look(), this.options.lookMs).unref();
     this.read(); // what has changed since the start
@@ -88,9 +93,13 @@ export class ConfigurationWatch {
   }
 
   private tellFaults(): void {
-    const faults = new Set(this.configuration.faults.map(describeFault));
+    const faults = this.faults();
     for (const fault of faults) if (!this.saidFaults.has(fault)) this.options.log('warn', fault);
     this.saidFaults = faults;
+  }
+
+  private faults(): Set<string> {
+    return new Set(this.configuration.faults.map(describeFault));
   }
 
   /** Watches the folder that has the name now. */
@@ -100,7 +109,7 @@ export class ConfigurationWatch {
     this.disarm();
     if (folder === null) return;
     try {
-      const watcher = watch(this.configuration.dir, { persistent: false }, (_event, name) => this.onEvent(name));
+      const watcher = this.options.watchFolder(this.configuration.dir, (name) => this.onEvent(name));
       watcher.on('error', (error) => this.onError(watcher, error));
       this.watcher = { folder, close: () => watcher.close() };
     } catch (error) {
