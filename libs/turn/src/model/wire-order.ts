@@ -46,12 +46,7 @@ function settledEnd(window: readonly Entry[], from: number, skip: string | undef
 }
 
 function build(window: readonly Entry[], from: number, to: number, out: AgentMessage[], callIds: Set<string>, skip: string | undefined): void {
-  const results = new Map<string, FunctionResultMessage>();
-  for (let index = from; index < to; index += 1) {
-    const entry = window[index];
-    if (entry?.kind !== 'message' || entry.message.role !== 'function_result') continue;
-    if (!results.has(entry.message.function_call_id)) results.set(entry.message.function_call_id, entry.message);
-  }
+  const results = resultsIn(window, from, to, skip);
   for (let index = from; index < to; index += 1) {
     const entry = window[index];
     if (entry?.kind !== 'message' || entry.id === skip) continue;
@@ -66,7 +61,7 @@ function build(window: readonly Entry[], from: number, to: number, out: AgentMes
         out.push(message);
         for (const call of calls) {
           callIds.add(call.id);
-          out.push(results.get(call.id) ?? missingResult(call, message.timestamp));
+          out.push(results.get(call) ?? missingResult(call, message.timestamp));
         }
         break;
       }
@@ -79,6 +74,22 @@ function build(window: readonly Entry[], from: number, to: number, out: AgentMes
       }
     }
   }
+}
+
+/** The result of each call: the first one that comes after it and before its id is used again. */
+function resultsIn(window: readonly Entry[], from: number, to: number, skip: string | undefined): Map<FunctionCallBlock, FunctionResultMessage> {
+  const results = new Map<FunctionCallBlock, FunctionResultMessage>();
+  const open = new Map<string, FunctionCallBlock>();
+  for (let index = from; index < to; index += 1) {
+    const entry = window[index];
+    if (entry?.kind !== 'message' || entry.id === skip) continue;
+    const { message } = entry;
+    if (message.role === 'assistant') for (const call of callsOf(message.content)) open.set(call.id, call);
+    if (message.role !== 'function_result') continue;
+    const call = open.get(message.function_call_id);
+    if (call !== undefined && !results.has(call)) results.set(call, message);
+  }
+  return results;
 }
 
 const hasSubstance = (content: AgentMessage['content']): boolean => content.some((block) => block.type !== 'text' || block.text.trim() !== '');
