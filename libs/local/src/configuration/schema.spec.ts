@@ -1,18 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import type { Schema } from '#libs/contracts';
 import { violation } from '#libs/iii';
 import { ownDefinitions } from './definitions.js';
-import { loadConfiguration } from './load.js';
+import { type FolderContent, withText } from './folder.js';
+import { readConfiguration } from './load.js';
 
-let dir: string;
-beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'config-schema-'));
-});
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
+const EMPTY: FolderContent = { dir: '/config', isThere: true, names: [], texts: new Map() };
 
 interface FieldSchema {
   description?: string;
@@ -26,15 +20,7 @@ const schemaOfEntry = (id: string): Schema => {
 const propertiesOf = (id: string) => (schemaOfEntry(id) as { properties: { [name: string]: FieldSchema } }).properties;
 
 /** Does the rule of the file take the value? */
-function isTaken(id: string, value: unknown): boolean {
-  writeFileSync(join(dir, `${id}.yaml`), stringify(value), { mode: 0o600 });
-  try {
-    loadConfiguration(dir, {});
-    return true;
-  } catch {
-    return false;
-  }
-}
+const isTaken = (id: string, value: unknown): boolean => readConfiguration(withText(EMPTY, `${id}.yaml`, stringify(value)), {}).ok;
 
 const VALUES = [
   null,

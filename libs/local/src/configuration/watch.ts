@@ -1,5 +1,6 @@
 import { type FSWatcher, statSync, watch } from 'node:fs';
 import { basename } from 'node:path';
+import { errorMessage } from '#libs/contracts';
 import { describeFault } from './fault.js';
 import { fingerprint } from './folder.js';
 import type { LiveConfiguration } from './live.js';
@@ -87,9 +88,19 @@ export class ConfigurationWatch {
     this.arm();
     this.seen = fingerprint(this.configuration.dir);
     this.reads += 1;
-    const wait = this.configuration.read();
+    const wait = this.tryRead();
     if (wait > 0) this.retry = setTimeout(() => this.read(), wait).unref();
     this.tellFaults();
+  }
+
+  /** A surprise of the disk, or of a listener, must not end the process that is watched for. */
+  private tryRead(): number {
+    try {
+      return this.configuration.read();
+    } catch (error) {
+      this.options.log('warn', `${this.configuration.dir} could not be read again: ${errorMessage(error)}`);
+      return 0;
+    }
   }
 
   private tellFaults(): void {
@@ -150,6 +161,10 @@ export class ConfigurationWatch {
 }
 
 function identity(dir: string): string | null {
-  const stat = statSync(dir, { throwIfNoEntry: false });
-  return stat === undefined ? null : `${stat.dev}/${stat.ino}`;
+  try {
+    const { dev, ino } = statSync(dir);
+    return `${dev}/${ino}`;
+  } catch {
+    return null; // not there, or not to be looked into: reading it says which
+  }
 }
