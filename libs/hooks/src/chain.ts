@@ -5,8 +5,10 @@ import { readOutput } from './output.js';
 
 /** What a chain of hooks came to. `by` is the function that decided. Mutations of all hooks so far are in `input`. */
 export type ChainOutcome =
+  /** The signal was given while a hook was asked: nothing is known of what it would have said. */
+  | { kind: 'stopped' }
   | { kind: 'continue'; input: HookInput; annotations: JsonObject | null }
-  | { kind: 'deny'; by: string; reason: string }
+  | { kind: 'deny'; by: string; reason: string; annotations: JsonObject | null }
   | { kind: 'hold'; by: string; input: HookInput; pending_timeout_ms: number | null; annotations: JsonObject | null };
 
 /**
@@ -20,12 +22,13 @@ export async function runChain(bus: Bus, chain: readonly HookBinding[], input: H
   for (const hook of chain) {
     const answer = await ask(bus, hook, current, signal);
     if (answer.kind === 'failed') {
-      if (hook.on_error === 'fail_open' || signal?.aborted === true) continue;
-      return { kind: 'deny', by: hook.function_id, reason: `the hook ${hook.function_id} failed (${answer.why}), so this was not allowed` };
+      if (signal?.aborted === true) return { kind: 'stopped' };
+      if (hook.on_error === 'fail_open') continue;
+      return { kind: 'deny', by: hook.function_id, reason: `the hook ${hook.function_id} failed (${answer.why}), so this was not allowed`, annotations };
     }
     const { output } = answer;
     if (output === null) continue;
-    if (output.decision === 'deny') return { kind: 'deny', by: hook.function_id, reason: output.reason };
+    if (output.decision === 'deny') return { kind: 'deny', by: hook.function_id, reason: output.reason, annotations };
     current = mutate(current, output.mutations);
     if (output.decision === 'hold') {
       return { kind: 'hold', by: hook.function_id, input: current, pending_timeout_ms: output.pending_timeout_ms ?? null, annotations };

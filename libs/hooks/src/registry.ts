@@ -51,8 +51,13 @@ class HookPointBindings extends TriggerBindings<HookTriggerConfig> {
   }
 
   override registerTrigger(trigger: TriggerRegistration): void {
-    this.bindingOf(trigger.function_id, (trigger.config ?? {}) as HookTriggerConfig, trigger.metadata);
     super.registerTrigger(trigger);
+    try {
+      this.bindingOf(trigger.function_id, (trigger.config ?? {}) as HookTriggerConfig, trigger.metadata);
+    } catch (error) {
+      this.unregisterTrigger(trigger);
+      throw error;
+    }
   }
 
   ordered(): readonly HookBinding[] {

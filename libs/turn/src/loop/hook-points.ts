@@ -2,6 +2,7 @@ import type { AssistantMessage, HookInput, HookPoint, JsonObject, JsonValue } fr
 import { runChain, type ChainOutcome } from '#libs/hooks';
 import type { PlannedCall } from '../machine/calls.js';
 import type { CallResult, Screening, TurnFailure } from '../machine/decision.js';
+import { resultWithheld } from '../machine/results.js';
 import type { Generation } from '../model/generate.js';
 import { cleanContent } from '../model/text.js';
 import type { TurnRecord } from '../record/record.js';
@@ -30,7 +31,7 @@ export class HookPoints {
     const { model, provider } = record.options;
     const { system_prompt, messages } = generation;
     const outcome = await this.run('pre_generate', undefined, { ...base('pre_generate', record), generate: { system_prompt, messages, model, provider } });
-    if (outcome === null) return { generation, annotations: null };
+    if (outcome === null || outcome.kind === 'stopped') return { generation, annotations: null };
     if (outcome.kind === 'deny') return denied('harness.pre_generate_denied', outcome);
     const generate = outcome.input.generate;
     if (generate === undefined) return { generation, annotations: outcome.annotations };
@@ -49,10 +50,10 @@ export class HookPoints {
   async preTrigger(record: TurnRecord, call: PlannedCall, after: string | null): Promise<Screening> {
     const { id, function_id, arguments: args } = call;
     const outcome = await this.run('pre_trigger', function_id, { ...base('pre_trigger', record), call: { id, function_id, arguments: args } }, after);
-    if (outcome === null) return { kind: 'run' };
-    if (outcome.kind === 'deny') return { kind: 'deny', by: outcome.by, reason: outcome.reason };
-    const changed: JsonValue = outcome.input.call?.arguments ?? args;
+    if (outcome === null || outcome.kind === 'stopped') return { kind: 'run' };
     const annotations = outcome.annotations === null ? {} : { annotations: outcome.annotations };
+    if (outcome.kind === 'deny') return { kind: 'deny', by: outcome.by, reason: outcome.reason, ...annotations };
+    const changed: JsonValue = outcome.input.call?.arguments ?? args;
     if (outcome.kind === 'hold') {
       const timeout = outcome.pending_timeout_ms ?? this.ports.settings.current().default_pending_timeout_ms;
       return { kind: 'hold', by: outcome.by, arguments: changed, expires_at: this.ports.clock.now() + timeout, ...annotations };
@@ -60,10 +61,15 @@ export class HookPoints {
     return { kind: 'run', ...(changed === args ? {} : { arguments: changed }), ...annotations };
   }
 
-  /** After a call: hooks may rewrite its result before it is stored. */
-  async postTrigger(record: TurnRecord, call: PlannedCall, result: CallResult): Promise<{ result: CallResult; annotations: JsonObject | null }> {
+  /**
+   * After a call: hooks may rewrite its result before it is stored. One that is closed and fails keeps the result back. Null
+   * when the turn was stopped before all of them had seen it: then nobody may.
+   */
+  async postTrigger(record: TurnRecord, call: PlannedCall, result: CallResult): Promise<{ result: CallResult; annotations: JsonObject | null } | null> {
     const input: HookInput = { ...base('post_trigger', record), result: { function_call_id: call.id, function_id: call.function_id, ...result } };
     const outcome = await this.run('post_trigger', call.function_id, input);
+    if (outcome?.kind === 'stopped') return null;
+    if (outcome?.kind === 'deny') return { result: resultWithheld(call.function_id, outcome.by, outcome.reason), annotations: outcome.annotations };
     if (outcome?.kind !== 'continue' || outcome.input.result === undefined) return { result, annotations: null };
     const { content, details, is_error } = outcome.input.result;
     const cleaned = cleanContent(content);

@@ -218,7 +218,9 @@ export class StepRun {
     const outcome = await dispatch(bus, this.record, call, this.policy, { timeoutMs: dispatch_timeout_ms, maxResultBytes: max_result_bytes, signal: this.signal });
     failpoint('dispatch:after');
     if (outcome.kind === 'stopped') return await this.stopped(null, null);
-    const { result, annotations } = await this.hooks.postTrigger(this.record, call, outcome.result);
+    const seen = await this.hooks.postTrigger(this.record, call, outcome.result);
+    if (seen === null) return await this.stopped(null, null);
+    const { result, annotations } = seen;
     this.feed.callFinished(this.record.step, call, result, clock.now() - startedAt);
     if (this.signal.aborted) return await this.stopped(null, { call_id: call.id, result });
     this.waiting = await this.isWaiting();

@@ -37,7 +37,7 @@ export interface Limits {
 /** What the pre-trigger hooks say of a call. `by` is the hook function that decided. */
 export type Screening =
   | { kind: 'run'; arguments?: JsonValue; annotations?: JsonObject }
-  | { kind: 'deny'; by: string; reason: string }
+  | { kind: 'deny'; by: string; reason: string; annotations?: JsonObject }
   | { kind: 'hold'; by: string; arguments: JsonValue; expires_at: number; annotations?: JsonObject };
 
 /** What happened to a turn. `now` is ms since the epoch. */

@@ -182,7 +182,7 @@ function callScreened(record: TurnRecord, input: Input<'call-screened'>): Decisi
       return advance(record, withCall(record, passed), { ...input, writes: [] });
     }
     case 'deny': {
-      const result = resultWrite(record, call.id, call.function_id, hookDenied(call.function_id, verdict.by, verdict.reason), now, call.annotations);
+      const result = resultWrite(record, call.id, call.function_id, hookDenied(call.function_id, verdict.by, verdict.reason), now, noted(call, verdict.annotations).annotations ?? call.annotations);
       return advance(record, withCall(record, { ...call, state: 'done' }), { ...input, writes: [result] });
     }
     case 'hold': {

@@ -24,6 +24,13 @@ export const hookDenied = (functionId: string, by: string, reason: string): Call
   is_error: true,
 });
 
+/** A hook that must see the result before anybody else could not. */
+export const resultWithheld = (functionId: string, by: string, reason: string): CallResult => ({
+  content: [{ type: 'text', text: `${functionId} was called, but its result is withheld: ${reason}` }],
+  details: { error: 'hook_denied', function_id: functionId, hook: by, message: reason },
+  is_error: true,
+});
+
 /** Nobody settled the call in time; that is not a refusal by anybody. */
 export const timedOut = (functionId: string): CallResult => syntheticResult('pending_timeout', functionId, `pending call timed out: nobody settled ${functionId} in time`);
 
