@@ -113,6 +113,7 @@ describe('from another terminal', () => {
   it('a turn whose process was killed is told, and stopped', async () => {
     const dataDir = folder();
     const { send, pids } = await sleeping(dataDir, 's_dead');
+    await sleep(500); // what ends a dead process's commands starts beside the first of them
     send.signal('SIGKILL');
     await send.result;
     const { stdout } = await here(['status', 's_dead', '--data-dir', dataDir]);

@@ -13,6 +13,9 @@ export const EXIT = {
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
+/** How a process exits that a signal ended. */
+export const BY_SIGNAL = { SIGINT: EXIT.cancelled, SIGTERM: EXIT.terminated, SIGHUP: EXIT.hungUp } as const;
+
 /** An error that the CLI itself finds: what is wrong, what to do about it, and how to exit. */
 export class CliError extends Error {
   override readonly name = 'CliError';

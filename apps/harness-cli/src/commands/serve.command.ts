@@ -1,6 +1,6 @@
 import { HarnessCommand } from '../cli/command.js';
 import { Command, Help } from '../cli/decorators.js';
-import { EXIT, type ExitCode } from '../cli/exit.js';
+import { BY_SIGNAL, EXIT, type ExitCode } from '../cli/exit.js';
 import { sanitizeLine } from '../render/sanitize.js';
 import { Interrupts } from '../turn/interrupts.js';
 
@@ -35,7 +35,7 @@ Example:
     const interrupts = new Interrupts(cli.io.signals, (signal, times) => {
       if (times === 1) signalled(signal);
       else if (times === 2) hurry();
-      if (times > 1) setTimeout(() => cli.io.exit(EXIT.failed), times > 2 ? 0 : HURRY_MS).unref();
+      if (times > 1) setTimeout(() => cli.io.exit(BY_SIGNAL[signal]), times > 2 ? 0 : HURRY_MS).unref();
     });
     try {
       return await cli.withRuntime(

@@ -1,7 +1,7 @@
 import type { SendRequest, SendResponse, TurnStatus } from '#libs/contracts';
 import type { EmbeddedRuntime } from '#libs/local';
 import type { Cli, Signal } from '../cli/cli.js';
-import { CliError, EXIT, type ExitCode } from '../cli/exit.js';
+import { BY_SIGNAL, CliError, EXIT, type ExitCode } from '../cli/exit.js';
 import { sanitizeLine } from '../render/sanitize.js';
 import type { TurnView } from '../render/turn-view.js';
 import type { ModelChoice } from './choose-model.js';
@@ -18,7 +18,6 @@ export interface Prepared {
 
 /** How long closing may take after a second signal, in ms. */
 const LEAVE_MS = 1000;
-const BY_SIGNAL: { readonly [signal in Signal]: ExitCode } = { SIGINT: EXIT.cancelled, SIGTERM: EXIT.terminated, SIGHUP: EXIT.hungUp };
 const BY_STATUS: { readonly [status in TurnStatus]: ExitCode } = {
   completed: EXIT.ok,
   failed: EXIT.failed,
