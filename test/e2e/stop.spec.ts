@@ -1,140 +1,276 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { textOf, type AssistantMessage, type ProviderStreamRequest, type StreamFrame } from '#libs/contracts';
-import { MODES, forceReplay } from '../support/replay.js';
-import { Rig, gate, lines, resultOf } from '../support/rig.js';
-import { agentCall, text, type Scripted } from '../support/scripted-model.js';
+import { afterEach, describe, expect, it } from 'vitest';
+import { textOf, type TurnCompletedEvent } from '#libs/contracts';
+import { agentCall, ScriptedModel, type Scripted } from '../support/scripted-model.js';
+import { asks, held, says } from '../support/scripts.js';
+import { gate } from '../support/rig.js';
+import { TurnRig } from '../support/turn-rig.js';
 
-const says = (value: string): Scripted => ({ content: [text(value)] });
-const lastText = (request: ProviderStreamRequest): string => textOf(request.messages.at(-1)?.content ?? []);
-const answer = (request: ProviderStreamRequest, value: string): StreamFrame => {
-  const message: AssistantMessage = { role: 'assistant', content: [text(value)], model: request.model, provider: 'scripted', stop_reason: 'end', timestamp: 1 };
-  return { type: 'done', message };
+let rig: TurnRig;
+/** The `turn-completed` events that came. */
+let completed: TurnCompletedEvent[];
+afterEach(async () => {
+  expect(rig.faults()).toEqual([]);
+  await rig.close();
+});
+
+const open = async (...script: Scripted[]): Promise<void> => {
+  rig = await TurnRig.open({ model: new ScriptedModel(...script) });
+  completed = rig.on('harness::turn-completed', 'watch::completed', () => undefined) as TurnCompletedEvent[];
 };
+const errorOf = (result: { details: unknown } | undefined): unknown => (result?.details as { error?: unknown } | null)?.error;
 
-describe.each(MODES)('stops of turns $how', ({ replay }) => {
-  let rig: Rig;
-  let undo: () => void = () => undefined;
-  beforeAll(async () => {
-    if (replay) undo = forceReplay();
-    rig = await Rig.open();
-  });
-  afterAll(async () => {
-    expect(rig.faults()).toEqual([]);
-    await rig.close();
-    undo();
-  });
+/** Stops the session, and checks what holds for every stop: soon, once, and the conversation goes on. */
+async function stopped(session_id: string, turn_id: string, times = 1): Promise<void> {
+  const started = performance.now();
+  const answers = await Promise.all(Array.from({ length: times }, () => rig.stop(session_id)));
+  expect(answers.some((answer) => answer.stopping)).toBe(true);
+  const ended = await rig.end(turn_id);
+  expect(performance.now() - started).toBeLessThan(1_000);
+  expect(ended).toMatchObject({ status: 'cancelled', reason: 'stopped' });
+  expect(await rig.stop(session_id)).toEqual({ stopping: false });
+  const requests = rig.model.requests.length;
+  rig.model.then(says('go on'));
+  expect(await rig.turn('and now?', { session_id })).toMatchObject({ status: 'completed', result: 'go on' });
+  expect(rig.model.requests.length).toBe(requests + 1);
+  expect(completed.filter((event) => event.turn_id === turn_id)).toMatchObject([{ status: 'cancelled', terminal: true }]);
+  expect(rig.lines(session_id).filter((line) => line === '(notice)')).toHaveLength(1);
+}
 
-  it('C05 six stops of a stream: the text so far is kept, the half call is dropped, the model is let go, the next send works', async () => {
-    const streaming = gate<AbortSignal>();
-    rig.model.then(async (_request, writer) => {
-      await writer.send({ type: 'text_start' } satisfies StreamFrame);
-      await writer.send({ type: 'text_delta', delta: 'I am just about to ' } satisfies StreamFrame);
-      await writer.send({ type: 'text_end' } satisfies StreamFrame);
-      await writer.send({ type: 'functioncall_start', id: 'half' } satisfies StreamFrame);
-      await writer.send({ type: 'functioncall_delta', delta: '{"function":"ech' } satisfies StreamFrame);
-      await sleep(30);
-      streaming.open(writer.signal);
-      await new Promise((resolve) => writer.signal.addEventListener('abort', resolve));
+describe('a stop', () => {
+  it('C05 of a stream, six times at once, closes it and keeps the text; half a call is dropped', async () => {
+    const closed = gate();
+    const begun = gate();
+    await open(async (_request, writer) => {
+      writer.signal.addEventListener('abort', () => closed.open());
+      for (const frame of [{ type: 'text_start' }, { type: 'text_delta', delta: 'The first half' }, { type: 'text_end' }, { type: 'functioncall_start', id: 'c1' }, { type: 'functioncall_delta', delta: '{"function": "probe' }]) {
+        await writer.send(frame);
+      }
+      begun.open();
+      await closed.promise;
     });
-    const { turn_id } = await rig.send('c05', 'write', { options: { functions: { allow: ['*'] } } });
-    const upstream = await streaming.promise;
-    const asked = performance.now();
-    const answers = await Promise.all(Array.from({ length: 6 }, () => rig.stop('c05')));
-    expect(await rig.over(turn_id)).toMatchObject({ status: 'cancelled', reason: 'stopped' });
-    expect(performance.now() - asked).toBeLessThan(1_000);
-    expect([upstream.aborted, answers[0]]).toEqual([true, { stopping: true }]);
-    const stopped = rig.disk('c05');
-    expect(lines(stopped.entries)).toEqual(['user: write', 'assistant: I am just about to', '(notice)'].map((line) => expect.stringContaining(line) as unknown));
-    expect(stopped.entries[1]?.message).toMatchObject({ stop_reason: 'aborted' });
-    expect(rig.events.filter((event) => event.type === 'turn_finished' && event.turn_id === turn_id)).toHaveLength(1);
-    rig.model.then(says('Here I am.'));
-    expect(lines((await rig.turn('c05', 'hello?')).entries).at(-1)).toBe('assistant: Here I am.');
+    const got = rig.function('probe::run');
+    const { session_id, turn_id } = await rig.send('go');
+    await begun.promise;
+    await rig.seen('the text', (event): event is Extract<typeof event, { type: 'text_delta' }> => event.type === 'text_delta');
+    await stopped(session_id, turn_id, 6);
+    await closed.promise;
+    expect(got).toEqual([]);
+    const [, answer] = await rig.entries(session_id);
+    expect(answer).toMatchObject({ kind: 'message', message: { role: 'assistant', stop_reason: 'aborted', content: [{ type: 'text', text: 'The first half' }] } });
   });
 
-  it('C28 a function that never returns does not hold up a stop; its late result changes nothing; the queued message is kept', async () => {
-    const [running, late, ended] = [gate(), gate<string>(), gate<string>()];
-    const { bus } = rig.runtime;
-    const told: string[] = [];
-    bus.registerFunction({ id: 'deaf::work' }, () => {
-      running.open();
+  it('C05 again and again, one after the other, is answered without an effect', async () => {
+    const first = held('so far');
+    await open(first.script);
+    const { session_id, turn_id } = await rig.send('go');
+    await first.begun;
+    const answers: boolean[] = [];
+    for (let n = 0; n < 6; n += 1) answers.push((await rig.stop(session_id, turn_id)).stopping);
+    await rig.end(turn_id);
+    expect(answers[0]).toBe(true);
+    expect(completed).toHaveLength(1);
+    expect(await rig.stop(session_id, 't_of_another_turn')).toEqual({ stopping: false });
+    expect(await rig.stop('no_such_session')).toEqual({ stopping: false });
+  });
+
+  it('C28 of a call that takes no notice ends the turn; what the call does later changes nothing', async () => {
+    const [called, late] = [gate(), gate<string>()];
+    await open(asks(agentCall('c1', 'probe::stubborn'), agentCall('c2', 'probe::next')));
+    rig.function('probe::stubborn', () => {
+      called.open();
       return late.promise;
     });
-    bus.registerFunction({ id: 'deaf::told' }, (payload) => {
-      told.push((payload as { status: string }).status);
-      ended.open('told');
-    });
-    bus.registerTrigger({ type: 'harness::turn-completed', function_id: 'deaf::told', config: { session_id: 'c28' } });
-    rig.model.then({ content: [agentCall('k1', 'deaf::work'), agentCall('k2', 'deaf::work')] });
-    const { turn_id } = await rig.send('c28', 'work', { options: { functions: { allow: ['deaf::*'] } } });
-    await running.promise;
-    expect(await rig.send('c28', 'and then this')).toMatchObject({ merged: true, turn_id });
-    const requests = rig.model.requests.length;
-    const asked = performance.now();
-    expect(await rig.stop('c28')).toEqual({ stopping: true });
-    await rig.over(turn_id);
-    expect(performance.now() - asked).toBeLessThan(2_000);
-    await ended.promise;
-    late.open('much too late');
-    await sleep(20);
-    const stopped = rig.disk('c28');
-    expect(textOf(resultOf(stopped, 'k1').content)).toContain('may have run');
-    expect(textOf(resultOf(stopped, 'k2').content)).toContain('was not called');
-    expect(lines(stopped.entries).filter((line) => line === 'user: and then this')).toHaveLength(1);
-    expect([told, rig.model.requests.length - requests, stopped.turn?.record.status]).toEqual([['cancelled'], 0, 'cancelled']);
-    rig.model.then(says('Both answered.'));
-    expect(lines((await rig.turn('c28', 'go on')).entries).at(-1)).toBe('assistant: Both answered.');
-    expect(rig.model.requests.at(-1)?.messages.filter((message) => message.role === 'user').map((message) => textOf(message.content))).toEqual(['work', 'and then this', 'go on']);
+    const next = rig.function('probe::next');
+    const { session_id, turn_id } = await rig.send('go');
+    await called.promise;
+    await rig.send('are you there?', { session_id });
+    await stopped(session_id, turn_id);
+    late.open('too late');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(next).toEqual([]);
+    const results = await rig.results(session_id);
+    expect(results.map((r) => [r.function_call_id, r.is_error, errorOf(r)])).toEqual([['c1', true, 'stopped'], ['c2', true, 'stopped']]);
+    expect(results.map((r) => textOf(r.content).includes('may have run'))).toEqual([true, false]);
+    expect(rig.lines(session_id).filter((line) => line === 'user: are you there?')).toHaveLength(1);
   });
 
-  it('C40 a stop right after a send, 100 times: the session goes on, and no model is called after the answer', async () => {
-    const confirmed = new Set<string>();
+  it('of a call that heeds its signal gives it the signal', async () => {
+    const [called, told] = [gate(), gate()];
+    await open(asks(agentCall('c1', 'probe::polite')));
+    rig.runtime.bus.registerFunction({ id: 'probe::polite' }, (_payload, context) => {
+      context.signal.addEventListener('abort', () => told.open());
+      called.open();
+      return new Promise(() => undefined);
+    });
+    const { session_id, turn_id } = await rig.send('go');
+    await called.promise;
+    await stopped(session_id, turn_id);
+    await told.promise;
+  });
+
+  it.each(['pre-turn', 'pre-generate', 'post-generate', 'pre-trigger', 'post-trigger'])('does not wait for a %s hook that hangs', async (point) => {
+    const asked = gate();
+    await open();
+    rig.model.fallback = ({ messages }) => (textOf(messages.at(-1)?.content ?? []) === 'and now?' ? says('go on') : asks(agentCall('c1', 'probe::run')));
+    rig.function('probe::run', () => 'not to be seen unmasked');
+    const hang = (): Promise<never> => {
+      asked.open();
+      return new Promise(() => undefined);
+    };
+    rig.function('hook::hang', hang);
+    const binding = rig.bind(`harness::hook::${point}`, 'hook::hang');
+    const { session_id, turn_id } = await rig.send('go');
+    await asked.promise;
+    expect(await rig.stop(session_id)).toEqual({ stopping: true });
+    await rig.end(turn_id);
+    binding.unregister();
+    expect(completed.filter((event) => event.turn_id === turn_id)).toMatchObject([{ status: 'cancelled' }]);
+    expect(await rig.turn('and now?', { session_id })).toMatchObject({ result: 'go on' });
+    expect(JSON.stringify([rig.disk(session_id), rig.events])).not.toContain('not to be seen unmasked');
+  });
+
+  it('C15 of a turn that waits for held calls settles them, and a late release does nothing', async () => {
+    await open(asks(agentCall('c1', 'probe::run'), agentCall('c2', 'probe::free'), agentCall('c3', 'probe::run')));
+    const got = rig.function('probe::run');
+    rig.function('probe::free');
+    rig.on('harness::hook::pre-trigger', 'gate::hold', () => ({ decision: 'hold' }), { functions: ['probe::run'] });
+    const { session_id, turn_id } = await rig.send('go');
+    await rig.until(session_id, 'awaiting_functions');
+    await stopped(session_id, turn_id, 3);
+    expect(await rig.release(session_id, turn_id, 'c1')).toEqual({ resolved: false, turn_resumed: false });
+    expect(await rig.deliver(session_id, turn_id, 'c3', 'late')).toEqual({ resolved: false, turn_resumed: false });
+    expect(await rig.call('harness::sweep-pending')).toEqual({ ok: true, resolved: 0 });
+    expect(got).toEqual([]);
+    expect((await rig.results(session_id)).map((r) => [r.function_call_id, errorOf(r)])).toEqual([['c2', undefined], ['c1', 'stopped'], ['c3', 'stopped']]);
+  });
+
+  it('C15 against a release of the same call, many times, leaves one result each', async () => {
+    rig = await TurnRig.open();
+    rig.model.fallback = ({ messages }) => (messages.at(-1)?.role === 'user' ? asks(agentCall('c1', 'probe::run')) : says('done'));
+    const got = rig.function('probe::run');
+    rig.on('harness::hook::pre-trigger', 'gate::hold', () => ({ decision: 'hold' }));
+    const outcomes = new Set<string>();
+    await Promise.all(
+      Array.from({ length: 20 }, async (_, n) => {
+        const { session_id, turn_id } = await rig.send('go');
+        await rig.until(session_id, 'awaiting_functions');
+        const [release, stop] = n % 2 === 0 ? [rig.release(session_id, turn_id, 'c1'), rig.stop(session_id)] : [rig.stop(session_id), rig.release(session_id, turn_id, 'c1')].reverse();
+        await Promise.all([release, stop]);
+        outcomes.add((await rig.end(turn_id)).status);
+        expect(await rig.results(session_id)).toHaveLength(1);
+      }),
+    );
+    expect(got.length).toBeLessThanOrEqual(20);
+    expect([...outcomes].every((status) => status === 'cancelled' || status === 'completed')).toBe(true);
+  });
+
+  it('of a turn ends its children and their children; none of them calls anything any more', async () => {
+    await open();
+    const depths = new Set<string>();
+    const deepest = gate();
+    rig.model.fallback = ({ messages }) => {
+      const task = messages[0]?.role === 'user' ? textOf(messages[0].content) : '';
+      depths.add(task);
+      if (task === 'root') return asks(agentCall('c1', 'harness::spawn', { task: 'child' }), agentCall('c2', 'harness::spawn', { task: 'other child' }));
+      if (task === 'child') return asks(agentCall('k1', 'harness::spawn', { task: 'grandchild' }));
+      if (task === 'other child') return asks(agentCall('o1', 'probe::held'));
+      return asks(agentCall('g1', 'probe::hang'), agentCall('g2', 'probe::never'));
+    };
+    rig.function('probe::hang', () => {
+      deepest.open();
+      return new Promise(() => undefined);
+    });
+    const never = [rig.function('probe::never'), rig.function('probe::held')];
+    rig.on('harness::hook::pre-trigger', 'gate::hold', () => ({ decision: 'hold' }), { functions: ['probe::held'] });
+    const { session_id, turn_id } = await rig.send('root');
+    await deepest.promise;
+    const other = (await rig.until(session_id, 'awaiting_functions')).children.find((child) => child.function_call_id === 'c2');
+    await rig.until(other?.session_id ?? '', 'awaiting_functions');
+    const started = performance.now();
+    expect(await rig.stop(session_id)).toEqual({ stopping: true });
+    const { sessions } = await rig.call<{ sessions: { session_id: string }[] }>('session::list');
+    for (const session of sessions) await rig.until(session.session_id, 'cancelled');
+    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(sessions).toHaveLength(4);
+    expect([...depths].sort()).toEqual(['child', 'grandchild', 'other child', 'root']);
+    expect(never).toEqual([[], []]);
+    expect(completed.map((event) => event.status)).toEqual(Array.from({ length: 4 }, () => 'cancelled'));
+    expect(new Set(completed.map((event) => event.turn_id)).size).toBe(4);
+    expect((await rig.end(turn_id)).status).toBe('cancelled');
+    expect((await rig.results(session_id)).map(errorOf)).toEqual(['stopped', 'stopped']);
+  });
+
+  it('of a child alone is told to its parent, which goes on', async () => {
+    const child = held('half of it');
+    await open(asks(agentCall('c1', 'harness::spawn', { task: 'wait' })), child.script, says('without it, then'));
+    const { session_id, turn_id } = await rig.send('go');
+    await child.begun;
+    const report = await rig.until(session_id, 'awaiting_functions');
+    const childId = report.children[0]?.session_id ?? '';
+    await rig.seen('the text', (event): event is Extract<typeof event, { type: 'text_delta' }> => event.type === 'text_delta');
+    await rig.stop(childId);
+    expect(await rig.end(turn_id)).toMatchObject({ status: 'completed', result: 'without it, then' });
+    expect((await rig.results(session_id))[0]).toMatchObject({ is_error: true, details: { status: 'cancelled', child_session_id: childId } });
+  });
+
+  it('C40 right after the send, at any moment, leaves a session that takes the next message', async () => {
+    await open();
+    rig.model.fallback = () => says('hello');
+    let confirmed = 0;
+    await Promise.all(
+      Array.from({ length: 40 }, async (_, n) => {
+        const { session_id, turn_id } = await rig.send('go', { session_id: `s-${n}` });
+        for (let wait = 0; wait < n; wait += 1) await new Promise((resolve) => setImmediate(resolve));
+        await rig.stop(session_id);
+        const { status } = await rig.end(turn_id);
+        expect(['cancelled', 'completed']).toContain(status);
+        if (status === 'cancelled') confirmed += 1;
+        expect(await rig.turn('hi', { session_id })).toMatchObject({ status: 'completed', result: 'hello' });
+        expect(completed.filter((event) => event.turn_id === turn_id)).toHaveLength(1);
+      }),
+    );
+    expect(confirmed).toBeGreaterThan(0);
+  });
+
+  it('C40 before the step is taken up asks no model', async () => {
+    rig = await TurnRig.open({ config: 'concurrency: 1\n' });
+    const first = held();
+    rig.model.then(first.script);
+    await rig.send('busy', { session_id: 'busy' });
+    await first.begun;
+    const { turn_id } = await rig.send('waits', { session_id: 'waits' });
+    expect(await rig.stop('waits')).toEqual({ stopping: true });
+    expect(await rig.end(turn_id)).toMatchObject({ status: 'cancelled' });
+    expect(rig.model.requests).toHaveLength(1);
+    await rig.stop('busy');
+    await rig.until('busy', 'cancelled');
+    expect(rig.lines('waits')).toEqual(['user: waits', '(notice)']);
+  });
+
+  it('I12 once answered, no function of the turn begins any more', async () => {
+    await open();
+    let count = 0;
+    rig.model.fallback = ({ messages }) => asks(...[1, 2, 3].map((n) => agentCall(`c${messages.length}-${n}`, 'probe::count')));
+    const answered = new Set<string>();
     const late: string[] = [];
-    rig.model.fallback = (request) => async (_request, writer) => {
-      const asked = lastText(request);
-      if (confirmed.has(asked)) late.push(asked);
-      for (let part = 0; part < 3 && !writer.signal.aborted; part += 1) {
-        await writer.send({ type: 'text_delta', delta: `part ${part} ` } satisfies StreamFrame);
-        await sleep(4);
-      }
-      await writer.send(answer(request, `answer to ${asked}`));
-    };
-    const one = async (n: number): Promise<string> => {
-      const session = `c40-${n}`;
-      const first = await rig.send(session, `first ${n}`);
-      if (n % 21 > 0) await sleep(n % 21);
-      if ((await rig.stop(session)).stopping) confirmed.add(`first ${n}`);
-      const { status } = await rig.over(first.turn_id);
-      const { entries } = await rig.turn(session, `hi ${n}`);
-      expect([n, lines(entries).at(-1)]).toEqual([n, `assistant: answer to hi ${n}`]);
-      return status;
-    };
-    const statuses: string[] = [];
-    for (let n = 0; n < 100; n += 10) statuses.push(...(await Promise.all(Array.from({ length: 10 }, (_, k) => one(n + k)))));
-    rig.model.fallback = undefined;
-    expect(late).toEqual([]);
-    expect(statuses.every((status) => status === 'cancelled' || status === 'completed')).toBe(true);
-    expect(statuses.filter((status) => status === 'cancelled').length).toBeGreaterThan(20);
-  });
-
-  it('a stop of an unknown session, another turn or a finished one stops nothing', async () => {
-    rig.model.then(says('Done.'));
-    const { turn } = await rig.turn('stop-none', 'hello');
-    expect(await rig.stop('nobody-knows')).toEqual({ stopping: false });
-    expect(await rig.stop('stop-none')).toEqual({ stopping: false });
-    expect(await rig.stop('stop-none', 't_other')).toEqual({ stopping: false });
-    expect(rig.disk('stop-none').turn?.record).toEqual(turn?.record);
-  });
-
-  it('a stop between the calls of a message lets the finished one keep its result', async () => {
-    rig.runtime.bus.registerFunction({ id: 'self::stop' }, async () => {
-      await rig.stop('between');
-      return 'stopped myself';
+    rig.runtime.bus.registerFunction({ id: 'probe::count' }, async (_payload, { metadata }) => {
+      const { session_id } = (metadata as { agent: { session_id: string } }).agent;
+      count += 1;
+      if (answered.has(session_id)) late.push(session_id);
+      await new Promise((resolve) => setImmediate(resolve));
+      return 'ok';
     });
-    rig.model.then({ content: [agentCall('b1', 'self::stop'), agentCall('b2', 'self::stop')] });
-    const { entries, turn } = await rig.turn('between', 'go', { options: { functions: { allow: ['self::*'] } } });
-    expect(turn?.record.status).toBe('cancelled');
-    expect(lines(entries)[2]).toMatch(/^b1 (ok: stopped myself|failed\(stopped\))/);
-    expect(lines(entries)[3]).toMatch(/^b2 failed\(stopped\): self::stop was not called/);
+    await Promise.all(
+      Array.from({ length: 10 }, async (_, n) => {
+        const { session_id, turn_id } = await rig.send('go', { session_id: `s-${n}`, options: { functions: { allow: ['*'] }, max_turns: 1_000 } });
+        await new Promise((resolve) => setTimeout(resolve, 5 + n * 7));
+        await rig.stop(session_id);
+        answered.add(session_id);
+        expect((await rig.end(turn_id)).status).toBe('cancelled');
+      }),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect(late).toEqual([]);
+    expect(count).toBeGreaterThan(0);
   });
 });
