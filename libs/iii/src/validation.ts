@@ -1,8 +1,9 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { Schema } from '#libs/contracts';
+import { explain, type CompilePart } from './explain.js';
 
-const ajv = new Ajv({ strict: false, allErrors: true, useDefaults: false, validateFormats: false });
+const ajv = new Ajv({ strict: false, allErrors: true, verbose: true, useDefaults: false, validateFormats: false });
 addFormats.default(ajv);
 
 const compiled = new WeakMap<object, ValidateFunction>();
@@ -15,39 +16,32 @@ export function violation(schema: Schema, value: unknown): string | null {
     validate = ajv.compile(schema as object);
     compiled.set(schema, validate);
   }
-  return validate(value) ? null : describeErrors(validate.errors ?? []);
+  return validate(value) ? null : describeErrors(validate.errors ?? [], schema);
 }
 
-const pathOf = (error: ErrorObject): string => error.instancePath.slice(1).replaceAll('/', '.');
+/** Checks of the branches of unions, made when one has to be explained. */
+const compiledParts = new WeakMap<object, ValidateFunction | null>();
 
-function describe(error: ErrorObject): string {
-  const at = pathOf(error);
-  const field = (name: unknown): string => (at === '' ? String(name) : `${at}.${String(name)}`);
-  switch (error.keyword) {
-    case 'required':
-      return `${field(error.params['missingProperty'])} is missing`;
-    case 'additionalProperties':
-      return `${field(error.params['additionalProperty'])} is not a known field`;
-    case 'enum':
-      return `${at || 'request'} must be one of ${(error.params['allowedValues'] as unknown[]).map((v) => JSON.stringify(v)).join(', ')}`;
-    case 'type':
-      return `${at || 'request'} must be ${[error.params['type']].flat().join(' or ')}`;
-    default:
-      return `${at || 'request'} ${error.message ?? 'is not valid'}`;
+const compilePart: CompilePart = (part, root) => {
+  let validate = compiledParts.get(part);
+  if (validate === undefined) {
+    validate = standsAlone(part) ? ajv.compile({ ...part, definitions: root['definitions'] ?? {}, $defs: root['$defs'] ?? {} }) : null;
+    compiledParts.set(part, validate);
   }
+  return validate;
+};
+
+/** True when a part of a schema refers to named definitions only, which can go with it. */
+function standsAlone(part: unknown): boolean {
+  if (typeof part !== 'object' || part === null) return true;
+  const ref = (part as { $ref?: unknown }).$ref;
+  if (typeof ref === 'string' && !/^#\/(definitions|\$defs)\//.test(ref)) return false;
+  return Object.values(part).every(standsAlone);
 }
 
-/** Which discriminator values a union's branches wanted; a branch that fails there is not the one that was meant. */
-const isDiscriminator = (error: ErrorObject): boolean =>
-  error.keyword === 'enum' && /\/(type|role|op)$/.test(error.instancePath) && (error.params['allowedValues'] as unknown[]).length === 1;
-
-/** The most telling of a list of ajv errors, in words. In a union, the errors of the branch that was meant win. */
-export function describeErrors(errors: readonly ErrorObject[]): string {
-  const leaves = errors.filter((e) => e.keyword !== 'anyOf' && e.keyword !== 'oneOf' && e.keyword !== 'if');
-  const wrongBranches = new Set(leaves.filter(isDiscriminator).map((e) => e.schemaPath.replace(/\/properties\/(type|role|op)\/.*$/, '')));
-  const rightBranch = leaves.filter((e) => !isDiscriminator(e) && ![...wrongBranches].some((b) => e.schemaPath.startsWith(b)));
-  const pool = rightBranch.length > 0 ? rightBranch : leaves;
-  const deepest = Math.max(0, ...pool.map((e) => e.instancePath.split('/').length));
-  const told = pool.filter((e) => e.instancePath.split('/').length === deepest).map(describe);
-  return [...new Set(told)].slice(0, 3).join('; ') || 'request is not valid';
-}
+/**
+ * The most telling of ajv's errors, in words: names the field and what it should be, also inside unions. They are made
+ * with `verbose`; `root` is the schema that was checked, `whole` what the value itself is called.
+ */
+export const describeErrors = (errors: readonly ErrorObject[], root: Schema = true, whole = 'request'): string =>
+  explain(errors, { root: typeof root === 'boolean' ? {} : root, whole, compile: compilePart });

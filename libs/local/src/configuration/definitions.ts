@@ -37,11 +37,11 @@ export function compileSchema(schema: JsonValue): { ok: true; check: ValueCheck 
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return { ok: false, problem: 'must be a JSON Schema' };
   // A compiler of its own: schemas of different workers may have the same `$id`.
   const { $schema: dialect, ...rest } = schema;
-  const options = { strict: false, allErrors: true, validateFormats: false, logger: false } as const;
+  const options = { strict: false, allErrors: true, verbose: true, validateFormats: false, logger: false } as const;
   const ajv = typeof dialect === 'string' && /20(19-09|20-12)/.test(dialect) ? new Ajv2020(options) : new Ajv(options);
   try {
     const validate: ValidateFunction = ajv.compile(rest);
-    return { ok: true, check: (value) => (validate(value) ? null : describeErrors(validate.errors ?? [])) };
+    return { ok: true, check: (value) => (validate(value) ? null : describeErrors(validate.errors ?? [], rest)) };
   } catch (error) {
     return { ok: false, problem: `is not a valid JSON Schema: ${errorMessage(error)}` };
   }

@@ -9,7 +9,7 @@ const compiled = new WeakMap<object, ValidateFunction>();
 function compile(schema: object): ValidateFunction {
   let validate = compiled.get(schema);
   if (validate === undefined) {
-    const ajv = new Ajv({ strict: false, allErrors: true, logger: false });
+    const ajv = new Ajv({ strict: false, allErrors: true, verbose: true, logger: false });
     addFormats.default(ajv);
     const { $schema: _, ...body } = schema as { [key: string]: unknown };
     validate = ajv.compile(body);
@@ -34,5 +34,5 @@ export function contractFault(output: OutputContract): string | null {
 export function valueFault(output: OutputContract, value: JsonValue): string | null {
   if (output.type === 'text' || typeof output.schema !== 'object' || output.schema === null || Array.isArray(output.schema)) return null;
   const validate = compile(output.schema);
-  return validate(value) ? null : describeErrors(validate.errors ?? []).replaceAll(/\brequest\b/g, 'the value');
+  return validate(value) ? null : describeErrors(validate.errors ?? [], output.schema, 'the value');
 }
