@@ -42,6 +42,6 @@ export interface EmbeddedRuntime {
    * are there already are told first when `fromStart`.
    */
   follow(sessionId: string, turnId: string, options?: { signal?: AbortSignal; fromStart?: boolean }): AsyncIterable<FeedEvent>;
-  /** Stops taking steps, waits for running ones for at most `graceMs` (default 5000), hands the rest back, closes the store. */
+  /** Stops taking steps, waits for running ones for at most `graceMs` (default 5000), hands the rest back, closes the store. Called again, it shortens the wait. */
   close(graceMs?: number): Promise<void>;
 }

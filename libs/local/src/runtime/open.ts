@@ -65,6 +65,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
   readonly dataDir: string;
   readonly settings: SettingsSource;
   private closing: Promise<void> | undefined;
+  private readonly hurry = new AbortController();
 
   private constructor(
     options: OpenRuntimeOptions,
@@ -121,7 +122,8 @@ class EmbeddedProcess implements EmbeddedRuntime {
   }
 
   close(graceMs = GRACE_MS): Promise<void> {
-    this.closing ??= this.shutDown(graceMs);
+    if (this.closing === undefined) this.closing = this.shutDown(graceMs);
+    else setTimeout(() => this.hurry.abort(), graceMs).unref();
     return this.closing;
   }
 
@@ -142,7 +144,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
     const { app, store, background } = this.parts;
     background.stop();
     await app.get(SqliteQueue, { strict: false }).stop(graceMs);
-    await store.queue.stop(graceMs);
+    await store.queue.stop(graceMs, this.hurry.signal);
     await app.get(ShellService, { strict: false }).stop();
     await store.delivery.settle(graceMs);
     if (store.delivery.hasDelivered) await store.commits.run(() => undefined, 'outbox');

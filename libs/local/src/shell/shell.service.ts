@@ -46,6 +46,7 @@ export class ShellService implements OnModuleDestroy {
       const cwd = await scope.openFolder(request.cwd ?? '.');
       await cwd.close();
       signal.throwIfAborted();
+      this.watchdog.prepare();
       return await this.track(
         runCommand({
           ...programOf(request),

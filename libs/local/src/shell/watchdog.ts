@@ -13,10 +13,15 @@ for g in $groups; do kill -s KILL -- "-$g" 2>/dev/null; done
 
 /**
  * Ends process groups that this process leaves behind, also when it is killed without a chance to do so itself: a small
- * shell outlives it by a moment. It is started with the first command and holds nothing open.
+ * shell outlives it by a moment. It is started before the first command and holds nothing open.
  */
 export class Watchdog {
   private shell: ChildProcess | undefined;
+
+  /** Starts the shell, so that it stands before a command begins. */
+  prepare(): void {
+    if (process.platform !== 'win32') this.shell ??= this.start();
+  }
 
   add(group: number): void {
     this.tell(`add ${group}\n`);

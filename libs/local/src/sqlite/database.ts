@@ -44,6 +44,7 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Sqlite
 function openOnce(path: string, options: OpenDatabaseOptions): SqliteConnection {
   const db = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS, fileMustExist: options.mustExist === true });
   try {
+    refuseNewer(db, path);
     db.pragma('journal_mode = WAL');
     db.pragma(`synchronous = ${options.durability === 'process' ? 'NORMAL' : 'FULL'}`);
     db.pragma(`journal_size_limit = ${WAL_LIMIT}`);
@@ -69,8 +70,14 @@ function migrate(db: SqliteConnection, path: string): void {
       }
     }).immediate();
   }
-  const version = versionNow();
-  if (version > target) {
-    throw new HarnessError(STORE_CODES.newer, `${path} was written by a newer version of harness (schema ${version}, this one knows ${target}). Update harness, or use another data folder.`);
-  }
+  refuseNewer(db, path);
+}
+
+/** A database of a newer program is left as it is. */
+function refuseNewer(db: SqliteConnection, path: string): void {
+  const version = db.pragma('user_version', { simple: true }) as number;
+  const known = migrations.length;
+  if (version <= known) return;
+  const detail = `${path} was written by a newer version of harness (schema ${version}, this one knows ${known}). Update harness, or use another data folder.`;
+  throw new HarnessError(STORE_CODES.newer, detail);
 }

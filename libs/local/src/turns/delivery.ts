@@ -1,5 +1,6 @@
 import type { SessionEvent } from '#libs/contracts';
 import type { TurnEvent } from '#libs/turn';
+import { within } from '../processes/within.js';
 import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
 
 /** How often an event is delivered to a listener that fails, and the first pause between tries, in ms. */
@@ -73,12 +74,7 @@ export class EventDelivery {
 
   /** Waits for deliveries that are under way, for at most `graceMs`. */
   async settle(graceMs: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, graceMs);
-    });
-    await Promise.race([Promise.allSettled([...this.underWay]), limit]);
-    clearTimeout(timer);
+    await within(Promise.allSettled([...this.underWay]), graceMs);
   }
 
   /** True while rows of events that were delivered wait for a commit that removes them. */

@@ -1,5 +1,6 @@
 import type { TurnStepPayload } from '#libs/contracts';
 import { isLive, type StepHandler, type StepOwner, type StepQueue } from '#libs/turn';
+import { within } from '../processes/within.js';
 import { HEARTBEAT_MS, type ProcessRegistry } from '../processes/registry.js';
 import type { SqliteConnection, SqliteStatement, SqliteWriter } from '../sqlite/index.js';
 import { recordOf, type TurnRow } from './rows.js';
@@ -89,18 +90,13 @@ export class SqliteStepQueue implements StepQueue {
     return Promise.resolve(this.processes.isGone(row.owner, Date.now()) ? 'gone' : 'other');
   }
 
-  async stop(graceMs: number): Promise<void> {
+  async stop(graceMs: number, hurry?: AbortSignal): Promise<void> {
     if (this.stopping) return;
     this.stopping = true;
     clearTimeout(this.watchTimer);
     clearInterval(this.heartbeat);
     for (const timer of this.timers) clearTimeout(timer);
-    let limit: NodeJS.Timeout | undefined;
-    const grace = new Promise<void>((resolve) => {
-      limit = setTimeout(resolve, graceMs);
-    });
-    await Promise.race([Promise.allSettled(this.running.values()), grace]);
-    clearTimeout(limit);
+    await within(Promise.allSettled(this.running.values()), graceMs, hurry);
     await this.writer.submit(() => {
       for (const { session_id } of this.db.prepare('SELECT session_id FROM turns WHERE owner = ?').all(this.processes.owner) as TurnRow[]) {
         this.release.run(session_id, this.processes.owner);

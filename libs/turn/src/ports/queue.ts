@@ -19,8 +19,8 @@ export interface StepQueue {
   adopt(sessionId: string): Promise<boolean>;
   /** Who runs the queued step of a session: this process, another live one, one that is gone, or nobody. */
   ownerOf(sessionId: string): Promise<StepOwner>;
-  /** Stops taking steps and waits for running ones, for at most `graceMs`; then hands the rest back. */
-  stop(graceMs: number): Promise<void>;
+  /** Stops taking steps and waits for running ones, for at most `graceMs` or until `hurry` is aborted; then hands the rest back. */
+  stop(graceMs: number, hurry?: AbortSignal): Promise<void>;
 }
 /** Injection token of the `StepQueue`. */
 export const STEP_QUEUE = Symbol('harness:step-queue');
