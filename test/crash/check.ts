@@ -1,7 +1,7 @@
 import { callsOf } from '#libs/contracts';
-import { jsonLines, readDisk, type Disk, type DiskSession } from '../support/disk.js';
+import { type Disk, type DiskSession, jsonLines, readDisk } from '../support/disk.js';
 import { codeOf, resultsOf, sessionFaults, userTexts } from '../support/invariants.js';
-import { countsFile, eventsFile, type CountLine, type EventLine, type PlannedSend } from './protocol.js';
+import { type CountLine, countsFile, type EventLine, eventsFile, type PlannedSend } from './protocol.js';
 
 /** What the parent knows: every send that was tried, and the keys of those that were acknowledged. */
 export interface Known {
@@ -27,6 +27,7 @@ export function checkDisk(dataDir: string, known: Known): string[] {
     ...countFaults(disk, counts),
     ...eventFaults(disk, events),
     ...stopFaults(disk, known.stopped ?? new Set()),
+    ...childFaults(disk),
   ];
 }
 
@@ -56,9 +57,11 @@ function countFaults(disk: Disk, counts: readonly CountLine[]): string[] {
   for (const [call, count] of byCall) if (count > 1) faults.push(`call ${call} was invoked ${count} times`);
   for (const session of disk.sessions) {
     for (const [id, result] of resultsOf(session.entries)) {
+      if (!result.function_id.startsWith('probe::')) continue;
       const count = byCall.get(`${session.session_id}/${id}`) ?? 0;
       const code = codeOf(result);
-      if (count === 0 && !(result.is_error && NOT_COUNTED.has(code ?? ''))) faults.push(`${session.session_id}: ${id} was never invoked, its result says ${JSON.stringify(result.content)}`);
+      if (count === 0 && !(result.is_error && NOT_COUNTED.has(code ?? '')))
+        faults.push(`${session.session_id}: ${id} was never invoked, its result says ${JSON.stringify(result.content)}`);
       if (count > 0 && code === 'policy_denied') faults.push(`${session.session_id}: ${id} was invoked against the policy`);
     }
   }
@@ -87,7 +90,8 @@ function eventFaults(disk: Disk, events: readonly EventLine[]): string[] {
       const ends = of('harness::turn-completed');
       if (ends.length === 0) faults.push(`${session_id}: the end of ${turn_id} was never told`);
       if (new Set(ends.map((event) => event.status)).size > 1) faults.push(`${session_id}: ${turn_id} ended in two ways`);
-      if (turn_id === turn?.record.turn_id && ends.some((event) => event.status !== turn.record.status)) faults.push(`${session_id}: ${turn_id} is ${turn.record.status}, the event says otherwise`);
+      if (turn_id === turn?.record.turn_id && ends.some((event) => event.status !== turn.record.status))
+        faults.push(`${session_id}: ${turn_id} is ${turn.record.status}, the event says otherwise`);
     }
   }
   return faults;
@@ -96,5 +100,34 @@ function eventFaults(disk: Disk, events: readonly EventLine[]): string[] {
 /** I12: a turn whose stop was acknowledged is cancelled. */
 const stopFaults = (disk: Disk, stopped: ReadonlySet<string>): string[] =>
   disk.sessions.flatMap(({ session_id, turn }) =>
-    stopped.has(session_id) && turn?.record.status !== 'cancelled' ? [`${session_id}: the stop was acknowledged, the turn is ${turn?.record.status}`] : [],
+    stopped.has(session_id) && turn?.record.status !== 'cancelled'
+      ? [`${session_id}: the stop was acknowledged, the turn is ${turn?.record.status}`]
+      : [],
   );
+
+/** A call has one child, whose end is the call's result. */
+function childFaults({ sessions }: Disk): string[] {
+  const faults: string[] = [];
+  const children = sessions.filter((session) => session.turn?.record.parent !== null);
+  for (const { session_id, turn } of children) {
+    const parent = turn?.record.parent;
+    const siblings = children.filter(
+      (other) =>
+        other.turn?.record.parent?.function_call_id === parent?.function_call_id &&
+        other.turn?.record.parent?.session_id === parent?.session_id,
+    );
+    if (siblings.length !== 1) faults.push(`${session_id}: its call has ${siblings.length} children`);
+    const session = sessions.find((other) => other.session_id === parent?.session_id);
+    const result = resultsOf(session?.entries ?? []).get(parent?.function_call_id ?? '');
+    if (result === undefined || (turn?.record.status === 'completed' && result.is_error))
+      faults.push(`${session_id}: its end did not reach its parent: ${JSON.stringify(result?.content)}`);
+  }
+  for (const { session_id, entries } of sessions) {
+    const spawned = entries.filter(
+      ({ message }) => message?.role === 'function_result' && message.function_id === 'harness::spawn' && !message.is_error,
+    ).length;
+    const own = children.filter((child) => child.turn?.record.parent?.session_id === session_id).length;
+    if (spawned !== own) faults.push(`${session_id}: ${spawned} calls tell of a child, ${own} are there`);
+  }
+  return faults;
+}

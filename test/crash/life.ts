@@ -1,10 +1,13 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { createInterface } from 'node:readline';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import type { WorkerLine, WorkerPlan } from './protocol.js';
 
 /** How a life of a worker ended. */
-export interface Death { signal: NodeJS.Signals | null; code: number | null }
+export interface Death {
+  signal: NodeJS.Signals | null;
+  code: number | null;
+}
 
 const WORKER = join(import.meta.dirname, 'worker.js');
 /** A life that lasts longer than this hangs. */

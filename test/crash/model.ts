@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { textOf, type AssistantMessage, type ContentBlock, type ProviderStreamRequest, type StreamFrame } from '#libs/contracts';
+import { type AssistantMessage, type ContentBlock, type ProviderStreamRequest, type StreamFrame, textOf } from '#libs/contracts';
 import type { Bus, ChannelWriter } from '#libs/iii';
-import { agentCall, text, type Scripted } from '../support/scripted-model.js';
+import { agentCall, type Scripted, text } from '../support/scripted-model.js';
 import type { Kind } from './protocol.js';
 
 const TARGETS: { [K in Kind]?: string[] } = {
@@ -13,6 +13,9 @@ const TARGETS: { [K in Kind]?: string[] } = {
   stop: ['probe::stop', 'probe::count'],
   hang: ['probe::hang', 'probe::count'],
   leave: ['probe::leave', 'probe::count'],
+  drop: ['probe::drop', 'probe::count'],
+  held: ['probe::held', 'probe::count'],
+  spawn: ['harness::spawn', 'probe::count'],
 };
 
 /**
@@ -26,7 +29,7 @@ export function reply(request: ProviderStreamRequest, bus: Bus, dataDir: string)
   const [kind = 'text', session = ''] = textOf(last.content).split(' ') as [Kind, string];
   const calls = (TARGETS[kind] ?? []).map((target, index) => {
     const id = `c${messages.length}_${index}`;
-    return agentCall(id, target, { call: `${session}/${id}` });
+    return agentCall(id, target, target === 'harness::spawn' ? { task: `text ${session} for the child` } : { call: `${session}/${id}` });
   });
   switch (kind) {
     case 'tools':
@@ -36,6 +39,9 @@ export function reply(request: ProviderStreamRequest, bus: Bus, dataDir: string)
     case 'stop':
     case 'hang':
     case 'leave':
+    case 'drop':
+    case 'held':
+    case 'spawn':
       return { content: [text(`calling for ${kind}`), ...calls] };
     case 'text':
       return { content: [text(`an answer to ${textOf(last.content)}`)] };
@@ -79,9 +85,16 @@ async function stream(writer: ChannelWriter, parts: number): Promise<ContentBloc
 }
 
 const message = (request: ProviderStreamRequest, content: ContentBlock[]): AssistantMessage => ({
-  role: 'assistant', content, model: request.model, provider: 'scripted', stop_reason: 'end', timestamp: Date.now(), usage: { input: 10, output: 5 },
+  role: 'assistant',
+  content,
+  model: request.model,
+  provider: 'scripted',
+  stop_reason: 'end',
+  timestamp: Date.now(),
+  usage: { input: 10, output: 5 },
 });
 
 const failure = (request: ProviderStreamRequest, kind: 'permanent' | 'transient', content: ContentBlock[]): StreamFrame => ({
-  type: 'error', error: { ...message(request, content), stop_reason: 'error', error_kind: kind, error_message: `a ${kind} failure` },
+  type: 'error',
+  error: { ...message(request, content), stop_reason: 'error', error_kind: kind, error_message: `a ${kind} failure` },
 });

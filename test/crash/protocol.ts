@@ -8,6 +8,8 @@ export interface PlannedSend {
 /** What a worker does in its life. */
 export interface WorkerPlan {
   dataDir: string;
+  /** `worker` finishes every turn of the data folder, `client` only those of its sends. */
+  role: 'worker' | 'client';
   sends: PlannedSend[];
   /** Sends messages to several sessions until the process is killed. */
   load?: { sessions: number; life: number; seed: number };
@@ -26,10 +28,20 @@ export type WorkerLine =
   | { type: 'idle' };
 
 /** A line of the file that the probes write: one for each time that a target was really invoked. */
-export interface CountLine { call: string; session_id: string; turn_id: string; pid: number }
+export interface CountLine {
+  call: string;
+  session_id: string;
+  turn_id: string;
+  pid: number;
+}
 
 /** A line of the file of delivered events. */
-export interface EventLine { type: string; session_id: string; turn_id: string; status?: string }
+export interface EventLine {
+  type: string;
+  session_id: string;
+  turn_id: string;
+  status?: string;
+}
 
 export const countsFile = (dataDir: string): string => `${dataDir}/counts.jsonl`;
 export const eventsFile = (dataDir: string): string => `${dataDir}/events.jsonl`;
@@ -40,5 +52,22 @@ export const eventsFile = (dataDir: string): string => `${dataDir}/events.jsonl`
  * it allows. `throws` a call that fails. `broken` the model fails for good. `flaky` it fails once, after some text.
  * `steer` a call that sends a second message meanwhile. `halt` the stream is stopped. `stop` a call that stops the turn and never
  * ends. `hang` a call that never ends. `leave` a call during which the process closes the runtime.
+ * `drop` a call that sends a second message and then stops the turn. `held` a call that a hook holds until it is released. `spawn` a
+ * call that starts a sub-agent.
  */
-export type Kind = 'text' | 'slow' | 'tools' | 'refused' | 'throws' | 'broken' | 'flaky' | 'steer' | 'halt' | 'stop' | 'hang' | 'leave';
+export type Kind =
+  | 'text'
+  | 'slow'
+  | 'tools'
+  | 'refused'
+  | 'throws'
+  | 'broken'
+  | 'flaky'
+  | 'steer'
+  | 'halt'
+  | 'stop'
+  | 'hang'
+  | 'leave'
+  | 'drop'
+  | 'held'
+  | 'spawn';

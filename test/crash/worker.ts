@@ -3,11 +3,12 @@ import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SendResponse, StatusReport, StopResponse } from '#libs/contracts';
 import type { Bus, InvocationContext } from '#libs/iii';
-import { openRuntime, type EmbeddedRuntime } from '#libs/local';
-import { readDisk } from '../support/disk.js';
+import { type EmbeddedRuntime, openRuntime } from '#libs/local';
+import type { TurnRecord } from '#libs/turn';
+import { openTurns } from '../support/disk.js';
 import { ScriptedModel } from '../support/scripted-model.js';
 import { reply } from './model.js';
-import { countsFile, eventsFile, type CountLine, type EventLine, type PlannedSend, type WorkerLine, type WorkerPlan } from './protocol.js';
+import { type CountLine, countsFile, type EventLine, eventsFile, type PlannedSend, type WorkerLine, type WorkerPlan } from './protocol.js';
 import { seeded } from './random.js';
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as WorkerPlan;
@@ -51,7 +52,7 @@ async function main(): Promise<void> {
   let turns: Turns | undefined;
   const runtime = await openRuntime({
     dataDir,
-    role: 'worker',
+    role: plan.role,
     prepare: async (opened) => {
       turns = new Turns(opened.bus);
       await prepare(opened, turns);
@@ -63,25 +64,40 @@ async function main(): Promise<void> {
   tell({ type: 'ready', since_start_ms: performance.now() });
   for (const send of plan.sends) await sendOne(runtime.bus, send);
   if (plan.load !== undefined) await load(runtime.bus, turns as Turns, plan.load);
-  for (let left = unfinished(); left.length > 0; left = unfinished()) {
-    for (const session of left) await turns?.over(session);
-    await sleep(5);
+  for (let open = unfinished(); open.length > 0; open = unfinished()) {
+    for (const record of open) await release(runtime.bus, record);
+    await sleep(10);
   }
   await runtime.close();
   tell({ type: 'idle' });
 }
 
-/** The sessions of the data folder that have something left to do, not only those that this life was told of. */
-const unfinished = (): string[] =>
-  readDisk(dataDir).sessions.filter(({ turn, parked }) => (turn !== null && turn.job_step !== null) || parked.length > 0).map((session) => session.session_id);
+/** The turns that this process has to finish. */
+const unfinished = (): TurnRecord[] =>
+  openTurns(dataDir).filter((record) => plan.role === 'worker' || plan.sends.some((send) => send.session_id === record.session_id));
+
+/** Lets the calls go on that the hook holds, as a person would who says yes. */
+async function release(bus: Bus, { session_id, turn_id, calls }: TurnRecord): Promise<void> {
+  for (const call of calls) {
+    if (call.state !== 'pending' || call.held_by === undefined) continue;
+    await bus.trigger({
+      function_id: 'harness::function::resolve',
+      payload: { session_id, turn_id, function_call_id: call.id, action: 'execute' },
+    });
+  }
+}
 
 async function sendOne(bus: Bus, send: PlannedSend): Promise<void> {
   tell({ type: 'sending', send });
   const answer = await bus.trigger<SendResponse>({
     function_id: 'harness::send',
     payload: {
-      session_id: send.session_id, message: send.text, model: 'scripted-1', provider: 'scripted', idempotency_key: send.key,
-      options: { functions: { allow: ['probe::*'], deny: ['probe::secret'] } },
+      session_id: send.session_id,
+      message: send.text,
+      model: 'scripted-1',
+      provider: 'scripted',
+      idempotency_key: send.key,
+      options: { functions: { allow: ['probe::*', 'harness::spawn'], deny: ['probe::secret'] } },
     },
   });
   tell({ type: 'acked', key: send.key, turn_id: answer.turn_id, merged: answer.merged === true });
@@ -155,6 +171,14 @@ function probes(runtime: EmbeddedRuntime): void {
     void runtime.close(20).then(() => process.exit(0));
     return forever();
   });
+  probe('drop', async ({ call, session_id }) => {
+    await sendOne(bus, { session_id, text: `text ${session_id} dropped during ${call}`, key: `drop-${call}` });
+    void stop(session_id);
+    return await forever();
+  });
+  probe('held', () => 'released');
+  bus.registerFunction({ id: 'gate::hold' }, () => ({ decision: 'hold' }));
+  bus.registerTrigger({ type: 'harness::hook::pre-trigger', function_id: 'gate::hold', config: { functions: ['probe::held'] } });
   bus.registerFunction({ id: 'probe::halt' }, async (payload) => {
     await sleep(30);
     await stop((payload as { session_id: string }).session_id);

@@ -1,9 +1,10 @@
 /** A process that shares a data folder with others: sends its messages, runs the turns that it starts, and leaves when nothing is left to do. Argument: a `ClientPlan`. */
-import { writeSync } from 'node:fs';
+
 import { once } from 'node:events';
+import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SendResponse, StatusReport } from '#libs/contracts';
-import { openRuntime, type EmbeddedRuntime } from '#libs/local';
+import { type EmbeddedRuntime, openRuntime } from '#libs/local';
 import { reply } from '../crash/model.js';
 import { readDisk } from '../support/disk.js';
 import { ScriptedModel } from '../support/scripted-model.js';
@@ -20,7 +21,10 @@ export interface ClientPlan {
   lanes: ClientSend[][];
 }
 /** What a client tells, one JSON line each. */
-export type ClientLine = { type: 'ready' } | { type: 'acked'; session_id: string; text: string; turn_id: string; merged: boolean } | { type: 'done'; completed: number };
+export type ClientLine =
+  | { type: 'ready' }
+  | { type: 'acked'; session_id: string; text: string; turn_id: string; merged: boolean }
+  | { type: 'done'; completed: number };
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as ClientPlan;
 const tell = (line: ClientLine): void => {
@@ -29,7 +33,12 @@ const tell = (line: ClientLine): void => {
 
 async function main(): Promise<void> {
   const { dataDir, lanes } = plan;
-  const runtime = await openRuntime({ dataDir, role: 'client', prepare, log: (level, message, context) => complain(level, message, context) });
+  const runtime = await openRuntime({
+    dataDir,
+    role: 'client',
+    prepare,
+    log: (level, message, context) => complain(level, message, context),
+  });
   let completed = 0;
   runtime.feed.subscribe((event) => {
     if (event.type === 'turn_finished' && event.status === 'completed') completed += 1;
@@ -37,7 +46,8 @@ async function main(): Promise<void> {
   tell({ type: 'ready' });
   await once(process.stdin, 'data'); // all begin at once
   await Promise.all(lanes.map((lane) => run(runtime, lane)));
-  while (readDisk(dataDir).sessions.some(({ turn, parked }) => (turn !== null && turn.job_step !== null) || parked.length > 0)) await sleep(50);
+  while (readDisk(dataDir).sessions.some(({ turn, parked }) => (turn !== null && turn.job_step !== null) || parked.length > 0))
+    await sleep(50);
   await runtime.close();
   tell({ type: 'done', completed });
   process.stdin.destroy();
@@ -52,7 +62,13 @@ async function prepare({ bus }: EmbeddedRuntime): Promise<void> {
 
 async function run({ bus }: EmbeddedRuntime, lane: readonly ClientSend[]): Promise<void> {
   for (const { session_id, text, wait } of lane) {
-    const payload = { session_id, message: text, model: 'scripted-1', provider: 'scripted', options: { functions: { allow: ['probe::*'] } } };
+    const payload = {
+      session_id,
+      message: text,
+      model: 'scripted-1',
+      provider: 'scripted',
+      options: { functions: { allow: ['probe::*'] } },
+    };
     const { turn_id, merged } = await bus.trigger<SendResponse>({ function_id: 'harness::send', payload });
     tell({ type: 'acked', session_id, text, turn_id, merged: merged === true });
     for (let waiting = wait; waiting; ) {

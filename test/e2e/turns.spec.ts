@@ -1,18 +1,44 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { textOf, type ContentBlock, type ErrorKind, type FunctionPolicyInput, type FunctionTriggerResponse, type StreamFrame } from '#libs/contracts';
+import {
+  type ContentBlock,
+  type ErrorKind,
+  type FunctionPolicyInput,
+  type FunctionTriggerResponse,
+  type StreamFrame,
+  textOf,
+} from '#libs/contracts';
 import { readDisk } from '../support/disk.js';
-import { MODES, forceReplay } from '../support/replay.js';
-import { Rig, gate, lines, resultOf } from '../support/rig.js';
-import { agentCall, text, type Scripted } from '../support/scripted-model.js';
+import { forceReplay, MODES } from '../support/replay.js';
+import { gate, lines, Rig, resultOf } from '../support/rig.js';
+import { agentCall, type Scripted, text } from '../support/scripted-model.js';
 
-const nativeCall = (id: string, function_id: string, args: unknown): ContentBlock => ({ type: 'function_call', id, function_id, arguments: args as never });
+const nativeCall = (id: string, function_id: string, args: unknown): ContentBlock => ({
+  type: 'function_call',
+  id,
+  function_id,
+  arguments: args as never,
+});
 const allow = (...globs: string[]): { options: { functions: FunctionPolicyInput } } => ({ options: { functions: { allow: globs } } });
 const says = (value: string): Scripted => ({ content: [text(value)] });
 const asks = (...calls: ContentBlock[]): Scripted => ({ content: calls });
 const fails = (kind: ErrorKind, content: ContentBlock[] = []): Scripted => ({
   frames: [
-    ...content.flatMap((block): StreamFrame[] => (block.type === 'text' ? [{ type: 'text_start' }, { type: 'text_delta', delta: block.text }] : [])),
-    { type: 'error', error: { role: 'assistant', content, model: 'scripted-1', provider: 'scripted', stop_reason: 'error', error_kind: kind, error_message: `it was ${kind}`, timestamp: 1 } },
+    ...content.flatMap((block): StreamFrame[] =>
+      block.type === 'text' ? [{ type: 'text_start' }, { type: 'text_delta', delta: block.text }] : [],
+    ),
+    {
+      type: 'error',
+      error: {
+        role: 'assistant',
+        content,
+        model: 'scripted-1',
+        provider: 'scripted',
+        stop_reason: 'error',
+        error_kind: kind,
+        error_message: `it was ${kind}`,
+        timestamp: 1,
+      },
+    },
   ],
 });
 
@@ -73,9 +99,18 @@ describe.each(MODES)('turns $how', ({ replay }) => {
     });
 
     it('runs several calls of a message in order, with their results in call order', async () => {
-      rig.model.then(asks(agentCall('m1', 'echo::it', { n: 1 }), agentCall('m2', 'math::add', { a: 1, b: 1 }), agentCall('m3', 'echo::it', { n: 3 })), says('Done.'));
+      rig.model.then(
+        asks(agentCall('m1', 'echo::it', { n: 1 }), agentCall('m2', 'math::add', { a: 1, b: 1 }), agentCall('m3', 'echo::it', { n: 3 })),
+        says('Done.'),
+      );
       const { entries } = await rig.turn(fresh(), 'go', allow('echo::*', 'math::*'));
-      expect(lines(entries).slice(1)).toEqual(['assistant: [m1] [m2] [m3]', 'm1 ok: {"n":1}', 'm2 ok: {"sum":2}', 'm3 ok: {"n":3}', 'assistant: Done.']);
+      expect(lines(entries).slice(1)).toEqual([
+        'assistant: [m1] [m2] [m3]',
+        'm1 ok: {"n":1}',
+        'm2 ok: {"sum":2}',
+        'm3 ok: {"n":3}',
+        'assistant: Done.',
+      ]);
       expect(invoked).toEqual(['echo::it', 'math::add', 'echo::it']);
     });
 
@@ -89,18 +124,36 @@ describe.each(MODES)('turns $how', ({ replay }) => {
     });
 
     it('C26 calls that are denied, never open or unknown give results that tell them apart', async () => {
-      const targets = { p1: 'secret::read', p2: 'harness::send', p3: 'session::append', p4: 'router::chat', p5: 'provider::scripted::stream', p6: 'nope::x', p7: 'configuration::set' };
+      const targets = {
+        p1: 'secret::read',
+        p2: 'harness::send',
+        p3: 'session::append',
+        p4: 'router::chat',
+        p5: 'provider::scripted::stream',
+        p6: 'nope::x',
+        p7: 'configuration::set',
+      };
       rig.model.then(asks(...Object.entries(targets).map(([id, target]) => agentCall(id, target))), says('Fine.'));
       const done = await rig.turn(fresh(), 'try', { options: { functions: { allow: ['*'], deny: ['secret::*'] } } });
       const codes = Object.keys(targets).map((id) => (resultOf(done, id).details as { error: string }).error);
-      expect(codes).toEqual(['policy_denied', 'policy_denied', 'policy_denied', 'policy_denied', 'policy_denied', 'function_not_found', 'policy_denied']);
+      expect(codes).toEqual([
+        'policy_denied',
+        'policy_denied',
+        'policy_denied',
+        'policy_denied',
+        'policy_denied',
+        'function_not_found',
+        'policy_denied',
+      ]);
       expect([invoked, done.turn?.record.status]).toEqual([[], 'completed']);
     });
 
     it('native exposure offers each allowed function and calls it by its id', async () => {
       rig.model.then(asks(nativeCall('v1', 'math::add', { a: 2, b: 2 })), says('Four.'));
       const from = rig.model.requests.length;
-      const { entries } = await rig.turn(fresh(), 'add', { options: { functions: { allow: ['math::*', 'secret::*'], deny: ['secret::*'], expose: 'native' } } });
+      const { entries } = await rig.turn(fresh(), 'add', {
+        options: { functions: { allow: ['math::*', 'secret::*'], deny: ['secret::*'], expose: 'native' } },
+      });
       expect(rig.requests(from)[0]?.tools?.map((tool) => tool.name)).toEqual(['math::add']);
       expect(lines(entries)[2]).toBe('v1 ok: {"sum":4}');
     });
@@ -108,8 +161,12 @@ describe.each(MODES)('turns $how', ({ replay }) => {
     it('C25 arguments that come as text or not at all reach the function as an object', async () => {
       rig.model.then(
         asks(
-          nativeCall('x1', 'agent_trigger', JSON.stringify({ function: 'echo::it', description: 'd', payload: { a: 1 } })), agentCall('x2', 'echo::it', '{"a":2}'),
-          nativeCall('x3', 'echo::it', ''), nativeCall('x4', 'echo::it', null), nativeCall('x5', 'echo::it', '{"a":'), nativeCall('x6', 'agent_trigger', { payload: {} }),
+          nativeCall('x1', 'agent_trigger', JSON.stringify({ function: 'echo::it', description: 'd', payload: { a: 1 } })),
+          agentCall('x2', 'echo::it', '{"a":2}'),
+          nativeCall('x3', 'echo::it', ''),
+          nativeCall('x4', 'echo::it', null),
+          nativeCall('x5', 'echo::it', '{"a":'),
+          nativeCall('x6', 'agent_trigger', { payload: {} }),
         ),
         says('ok'),
       );
@@ -138,21 +195,45 @@ describe.each(MODES)('turns $how', ({ replay }) => {
     it('C27 whatever a function returns or throws becomes one readable result', async () => {
       const circle: { [key: string]: unknown } = { name: 'circle' };
       circle['self'] = circle;
-      const returned: unknown[] = [undefined, null, '', '  ', 12n, circle, new Date(0), Number.NaN, Buffer.from('hi'), () => 1, Symbol('s'), [], new Map([['a', 1]]), '\uD800half', { content: [{ type: 'text', text: '' }] }];
+      const returned: unknown[] = [
+        undefined,
+        null,
+        '',
+        '  ',
+        12n,
+        circle,
+        new Date(0),
+        Number.NaN,
+        Buffer.from('hi'),
+        () => 1,
+        Symbol('s'),
+        [],
+        new Map([['a', 1]]),
+        '\uD800half',
+        { content: [{ type: 'text', text: '' }] },
+      ];
       const thrown: unknown[] = ['a text', null, undefined, 7, circle, { message: 'an object' }, new Error('')];
       const bus = rig.runtime.bus;
       const registrations = [
         ...returned.map((value, n) => bus.registerFunction({ id: `odd::r${n}` }, () => value)),
-        ...thrown.map((value, n) => bus.registerFunction({ id: `odd::t${n}` }, () => {
-          throw value;
-        })),
+        ...thrown.map((value, n) =>
+          bus.registerFunction({ id: `odd::t${n}` }, () => {
+            throw value;
+          }),
+        ),
       ];
       const ids = registrations.map(({ id }) => id);
       rig.model.then(asks(...ids.map((id) => agentCall(id.replace('::', '_'), id))), says('All seen.'));
       const done = await rig.turn(fresh(), 'go', allow('odd::*'));
       for (const id of ids) {
         const { content, is_error } = resultOf(done, id.replace('::', '_'));
-        expect([id, content.length, textOf(content).trim() !== '', textOf(content).isWellFormed(), is_error]).toEqual([id, 1, true, true, id.startsWith('odd::t')]);
+        expect([id, content.length, textOf(content).trim() !== '', textOf(content).isWellFormed(), is_error]).toEqual([
+          id,
+          1,
+          true,
+          true,
+          id.startsWith('odd::t'),
+        ]);
       }
       for (const registration of registrations) registration.unregister();
     });
@@ -184,27 +265,42 @@ describe.each(MODES)('turns $how', ({ replay }) => {
     });
 
     it('call ids that repeat, within a message and across turns, are made distinct; an exact repeat runs once', async () => {
-      rig.model.then(asks(agentCall('a', 'echo::it', { n: 1 }), agentCall('a', 'echo::it', { n: 1 }), agentCall('a', 'echo::it', { n: 2 }), agentCall('', 'echo::it', { n: 3 })), says('one'));
+      rig.model.then(
+        asks(
+          agentCall('a', 'echo::it', { n: 1 }),
+          agentCall('a', 'echo::it', { n: 1 }),
+          agentCall('a', 'echo::it', { n: 2 }),
+          agentCall('', 'echo::it', { n: 3 }),
+        ),
+        says('one'),
+      );
       await rig.turn(fresh(), 'first', allow('echo::*'));
       expect(invoked).toHaveLength(3);
       rig.model.then(asks(agentCall('a', 'echo::it', { n: 4 }), agentCall('error', 'echo::it', { n: 5 })), says('two'));
       const { entries } = await rig.turn(session, 'second', allow('echo::*'));
       expect(invoked).toHaveLength(5);
-      expect(lines(entries).filter((line) => line.includes(' ok: ')).map((line) => line.split(' ok: ')[1])).toEqual([1, 2, 3, 4, 5].map((n) => `{"n":${n}}`));
+      expect(
+        lines(entries)
+          .filter((line) => line.includes(' ok: '))
+          .map((line) => line.split(' ok: ')[1]),
+      ).toEqual([1, 2, 3, 4, 5].map((n) => `{"n":${n}}`));
     });
 
-    it.each(['auth_expired', 'context_overflow', 'permanent', 'transient', 'rate_limited'] as const)('a %s error of the model fails the turn, and the next send works', async (kind) => {
-      rig.model.fallback = () => fails(kind);
-      const failed = await rig.turn(fresh(), 'hello');
-      rig.model.fallback = undefined;
-      expect(failed.turn?.record).toMatchObject({ status: 'failed' });
-      expect(failed.turn?.record.result_error).toContain(`it was ${kind}`);
-      expect(failed.status).toBe('error');
-      expect(failed.entries.at(-1)?.custom).toMatchObject({ type: 'error', data: { kind } });
-      rig.model.then(says('Back again.'));
-      const { entries, status } = await rig.turn(session, 'and now?');
-      expect([lines(entries).at(-1), status]).toEqual(['assistant: Back again.', 'done']);
-    });
+    it.each(['auth_expired', 'context_overflow', 'permanent', 'transient', 'rate_limited'] as const)(
+      'a %s error of the model fails the turn, and the next send works',
+      async (kind) => {
+        rig.model.fallback = () => fails(kind);
+        const failed = await rig.turn(fresh(), 'hello');
+        rig.model.fallback = undefined;
+        expect(failed.turn?.record).toMatchObject({ status: 'failed' });
+        expect(failed.turn?.record.result_error).toContain(`it was ${kind}`);
+        expect(failed.status).toBe('error');
+        expect(failed.entries.at(-1)?.custom).toMatchObject({ type: 'error', data: { kind } });
+        rig.model.then(says('Back again.'));
+        const { entries, status } = await rig.turn(session, 'and now?');
+        expect([lines(entries).at(-1), status]).toEqual(['assistant: Back again.', 'done']);
+      },
+    );
 
     it('a stream that breaks after some text is done again into the same entry', async () => {
       rig.model.then(fails('transient', [text('half an ans')]), says('A whole answer.'));
@@ -224,7 +320,14 @@ describe.each(MODES)('turns $how', ({ replay }) => {
     it('C15 a stored call without a result is answered in every later request', async () => {
       await rig.call('session::ensure', { session_id: fresh() });
       await rig.call('session::append', { session_id: session, message: { role: 'user', content: [text('old')], timestamp: 1 } });
-      const message = { role: 'assistant', content: [agentCall('old1', 'echo::it')], model: 'm', provider: 'p', stop_reason: 'function_call', timestamp: 2 };
+      const message = {
+        role: 'assistant',
+        content: [agentCall('old1', 'echo::it')],
+        model: 'm',
+        provider: 'p',
+        stop_reason: 'function_call',
+        timestamp: 2,
+      };
       const { entry_id } = await rig.call<{ entry_id: string }>('session::append', { session_id: session, message });
       rig.model.then(says('Repaired.'));
       const from = rig.model.requests.length;
@@ -255,7 +358,14 @@ describe.each(MODES)('turns $how', ({ replay }) => {
         await writer.send({ type: 'text_start' } satisfies StreamFrame);
         streaming.open();
         await go.promise;
-        const message = { role: 'assistant' as const, content: [text('First.')], model: request.model, provider: 'scripted', stop_reason: 'end' as const, timestamp: 1 };
+        const message = {
+          role: 'assistant' as const,
+          content: [text('First.')],
+          model: request.model,
+          provider: 'scripted',
+          stop_reason: 'end' as const,
+          timestamp: 1,
+        };
         await writer.send({ type: 'done', message } satisfies StreamFrame);
       }, says('Second.'));
       const { turn_id } = await rig.send(fresh(), 'one');
@@ -300,14 +410,18 @@ describe.each(MODES)('turns $how', ({ replay }) => {
       for (const turn of turns) await rig.over(turn);
       rig.model.fallback = undefined;
       const { entries } = rig.disk(sessionId);
-      expect(lines(entries).filter((line) => line.startsWith('user: '))).toEqual(Array.from({ length: 25 }, (_, n) => `user: message ${n}`));
+      expect(lines(entries).filter((line) => line.startsWith('user: '))).toEqual(
+        Array.from({ length: 25 }, (_, n) => `user: message ${n}`),
+      );
       expect(lines(entries).at(-1)).toMatch(/^assistant: /);
     });
 
     it('I10 one idempotency key, ten times at once, is one message and one turn; keys that look alike are two', async () => {
       rig.model.fallback = () => says('ok');
       const sessionId = fresh();
-      const answers = await Promise.all(Array.from({ length: 10 }, () => rig.send(sessionId, 'once', { idempotency_key: `${sessionId}/1` })));
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, () => rig.send(sessionId, 'once', { idempotency_key: `${sessionId}/1` })),
+      );
       expect(new Set(answers.map((answer) => answer.turn_id)).size).toBe(1);
       expect(answers.filter((answer) => answer.deduplicated === true)).toHaveLength(9);
       await rig.over(answers[0]?.turn_id ?? '');
@@ -330,7 +444,15 @@ describe.each(MODES)('turns $how', ({ replay }) => {
       rig.model.then(asks(agentCall('q1', `wait::${replay}`)), says('Done.'));
       const { turn_id } = await rig.send(session, 'go', allow('wait::*'));
       await running.promise;
-      expect(await rig.status(session)).toMatchObject({ turn_id, status: 'running', step: 0, turn_count: 1, depth: 0, pending_function_calls: [], children: [] });
+      expect(await rig.status(session)).toMatchObject({
+        turn_id,
+        status: 'running',
+        step: 0,
+        turn_count: 1,
+        depth: 0,
+        pending_function_calls: [],
+        children: [],
+      });
       expect(rig.disk(session).status).toBe('working');
       go.open();
       await rig.over(turn_id);
@@ -338,7 +460,8 @@ describe.each(MODES)('turns $how', ({ replay }) => {
     });
 
     it('harness::function::trigger runs a call under the policy of the live turn only', async () => {
-      const trigger = (target: string): Promise<FunctionTriggerResponse> => rig.call('harness::function::trigger', { session_id: session, call: { id: 'x', function_id: target, arguments: { a: 1, b: 5 } } });
+      const trigger = (target: string): Promise<FunctionTriggerResponse> =>
+        rig.call('harness::function::trigger', { session_id: session, call: { id: 'x', function_id: target, arguments: { a: 1, b: 5 } } });
       const seen = gate<FunctionTriggerResponse[]>();
       rig.runtime.bus.registerFunction({ id: `inside::${replay}` }, async () => {
         seen.open([await trigger('math::add'), await trigger('secret::read')]);
@@ -358,8 +481,11 @@ describe.each(MODES)('turns $how', ({ replay }) => {
       const told: string[] = [];
       const sessionId = fresh();
       const bindings = [
-        ['harness::turn-started', { session_id: sessionId }], ['harness::turn-completed', { session_id: sessionId }],
-        ['harness::turn-completed', { session_id: 'another' }], ['harness::turn-completed', { parent_session_id: sessionId }], ['session::status-changed', { session_id: sessionId }],
+        ['harness::turn-started', { session_id: sessionId }],
+        ['harness::turn-completed', { session_id: sessionId }],
+        ['harness::turn-completed', { session_id: 'another' }],
+        ['harness::turn-completed', { parent_session_id: sessionId }],
+        ['session::status-changed', { session_id: sessionId }],
       ] as const;
       const ended = gate();
       const registrations = bindings.flatMap(([type, config], n) => [
@@ -373,7 +499,12 @@ describe.each(MODES)('turns $how', ({ replay }) => {
       rig.model.then(says('Hello.'));
       await rig.turn(sessionId, 'hello');
       await ended.promise;
-      expect(told.sort()).toEqual(['0 harness::turn-started true undefined', '1 harness::turn-completed true completed', '4 session::status-changed true done', '4 session::status-changed true working']);
+      expect(told.sort()).toEqual([
+        '0 harness::turn-started true undefined',
+        '1 harness::turn-completed true completed',
+        '4 session::status-changed true done',
+        '4 session::status-changed true working',
+      ]);
       for (const registration of registrations) registration.unregister();
     });
 
@@ -387,7 +518,14 @@ describe.each(MODES)('turns $how', ({ replay }) => {
         }
         halfway.open();
         await go.promise;
-        const message = { role: 'assistant' as const, content: [text('One two three four.')], model: request.model, provider: 'scripted', stop_reason: 'end' as const, timestamp: 1 };
+        const message = {
+          role: 'assistant' as const,
+          content: [text('One two three four.')],
+          model: request.model,
+          provider: 'scripted',
+          stop_reason: 'end' as const,
+          timestamp: 1,
+        };
         await writer.send({ type: 'done', message } satisfies StreamFrame);
       });
       const { turn_id } = await rig.send(fresh(), 'count');
@@ -401,10 +539,15 @@ describe.each(MODES)('turns $how', ({ replay }) => {
 
     it('bad sends are refused by name and leave nothing', async () => {
       const sessionId = fresh();
-      const wrong = async (payload: object): Promise<unknown> => rig.call('harness::send', { session_id: sessionId, message: 'x', model: 'scripted-1', ...payload }).catch((error: unknown) => String(error));
+      const wrong = async (payload: object): Promise<unknown> =>
+        rig
+          .call('harness::send', { session_id: sessionId, message: 'x', model: 'scripted-1', ...payload })
+          .catch((error: unknown) => String(error));
       expect(await wrong({ message: '  ' })).toContain('harness/invalid_request: message must not be empty');
       expect(await wrong({ model: 3 })).toContain('harness/invalid_request: model must be string');
-      expect(await wrong({ message: { role: 'assistant', content: [], model: 'm', provider: 'p', stop_reason: 'end', timestamp: 1 } })).toContain('harness/invalid_message_role');
+      expect(
+        await wrong({ message: { role: 'assistant', content: [], model: 'm', provider: 'p', stop_reason: 'end', timestamp: 1 } }),
+      ).toContain('harness/invalid_message_role');
       expect(await wrong({ options: { functions: { allow: ['a**'] } } })).toContain('options.functions.allow[0]');
       expect(readDisk(rig.dataDir).sessions.some((stored) => stored.session_id === sessionId)).toBe(false);
     });

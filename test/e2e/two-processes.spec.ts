@@ -5,12 +5,17 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { buildTools } from '../support/build-tools.js';
-import { readDisk, type Disk } from '../support/disk.js';
+import { type Disk, readDisk } from '../support/disk.js';
 import { sessionFaults, userTexts } from '../support/invariants.js';
 import type { ClientLine, ClientPlan, ClientSend } from './client.js';
 
 type Acked = Extract<ClientLine, { type: 'acked' }>;
-interface Ended { acked: Acked[]; completed: number; stderr: string; code: number | null }
+interface Ended {
+  acked: Acked[];
+  completed: number;
+  stderr: string;
+  code: number | null;
+}
 
 let tools = '';
 beforeAll(async () => {
@@ -79,7 +84,8 @@ function lanesOf(process: number, count: number, lanes: number): ClientSend[][] 
 
 describe('processes that share a data folder', () => {
   it('C39 and two processes with 100 turns each: first 20 sends at once to one new session, then all; nothing is lost, doubled or locked', async () => {
-    const burst = (process: number): ClientSend[][] => Array.from({ length: 10 }, (_, n) => [{ session_id: 'burst', text: `slow burst ${process}.${n}`, wait: true }]);
+    const burst = (process: number): ClientSend[][] =>
+      Array.from({ length: 10 }, (_, n) => [{ session_id: 'burst', text: `slow burst ${process}.${n}`, wait: true }]);
     const result = await together([0, 1].map((process) => [...burst(process), ...lanesOf(process, 100, 5)]));
     expectWhole(result);
     expect(result.acked).toHaveLength(220);

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -11,7 +11,9 @@ const OUT = join(root, 'node_modules', '.cache', 'harness-tools');
 
 /** Builds the programs that tests start as processes, unless the last build is of the same sources; returns its folder. */
 export async function buildTools(): Promise<string> {
-  const { withLock } = (await import('../../scripts/lock.mjs' as string)) as { withLock: (folder: string, say: () => void, work: () => Promise<void>) => Promise<void> };
+  const { withLock } = (await import('../../scripts/lock.mjs' as string)) as {
+    withLock: (folder: string, say: () => void, work: () => Promise<void>) => Promise<void>;
+  };
   mkdirSync(dirname(OUT), { recursive: true });
   await withLock(`${OUT}.lock`, () => undefined, build);
   return OUT;
@@ -36,5 +38,8 @@ function sourceKey(): string {
       if (name.endsWith('.ts') && !name.endsWith('.spec.ts')) hash.update(name).update(readFileSync(join(root, folder, name)));
     }
   }
-  return hash.update(readFileSync(join(root, 'tsconfig.tools.json'))).update(readFileSync(join(root, 'tsconfig.json'))).digest('hex');
+  return hash
+    .update(readFileSync(join(root, 'tsconfig.tools.json')))
+    .update(readFileSync(join(root, 'tsconfig.json')))
+    .digest('hex');
 }

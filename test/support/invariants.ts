@@ -1,4 +1,4 @@
-import { callsOf, textOf, type AgentMessage, type FunctionResultMessage } from '#libs/contracts';
+import { type AgentMessage, callsOf, type FunctionResultMessage, textOf } from '#libs/contracts';
 import type { DiskEntry, DiskSession } from './disk.js';
 
 const TERMINAL = { completed: 'done', cancelled: 'done', failed: 'error' } as const;
@@ -12,7 +12,8 @@ export function sessionFaults(session: DiskSession): string[] {
 /** The record is terminal, the session says the same, and nothing is left to do. */
 function restFaults({ turn, status, parked }: DiskSession): string[] {
   const faults: string[] = [];
-  if (parked.length > 0) faults.push(`${parked.length} parked messages are left: ${parked.map((p) => JSON.stringify(textOf(p.message.content))).join(', ')}`);
+  if (parked.length > 0)
+    faults.push(`${parked.length} parked messages are left: ${parked.map((p) => JSON.stringify(textOf(p.message.content))).join(', ')}`);
   if (turn === null) return [...faults, 'there is no turn'];
   if (turn.status !== turn.record.status) faults.push(`the row says ${turn.status}, its record ${turn.record.status}`);
   if (turn.job_step !== null || turn.owner !== null) faults.push(`step ${turn.job_step} is queued for ${turn.owner}`);

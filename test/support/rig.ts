@@ -1,10 +1,18 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { textOf, type FunctionResultMessage, type ProviderStreamRequest, type SendRequest, type SendResponse, type StatusReport, type StopResponse } from '#libs/contracts';
-import { openRuntime, type EmbeddedRuntime, type RuntimeRole } from '#libs/local';
+import {
+  type FunctionResultMessage,
+  type ProviderStreamRequest,
+  type SendRequest,
+  type SendResponse,
+  type StatusReport,
+  type StopResponse,
+  textOf,
+} from '#libs/contracts';
+import { type EmbeddedRuntime, openRuntime, type RuntimeRole } from '#libs/local';
 import type { FeedEvent } from '#libs/turn';
-import { readDisk, type DiskEntry, type DiskSession } from './disk.js';
+import { type DiskEntry, type DiskSession, readDisk } from './disk.js';
 import { requestFaults, resultsOf, sessionFaults } from './invariants.js';
 import { ScriptedModel } from './scripted-model.js';
 
@@ -14,7 +22,10 @@ type Started = Extract<FeedEvent, { type: 'turn_started' }>;
 const PATIENCE_MS = 10_000;
 
 /** Settings that make streams store often and tries come soon. */
-const QUICK = { 'harness.yaml': 'stream_coalesce_ms: 10\nstep_backoff_ms: 5\ndispatch_timeout_ms: 400\n', 'router.yaml': 'retry_base_ms: 1\nretry_cap_ms: 5\n' };
+const QUICK = {
+  'harness.yaml': 'stream_coalesce_ms: 10\nstep_backoff_ms: 5\ndispatch_timeout_ms: 400\n',
+  'router.yaml': 'retry_base_ms: 1\nretry_cap_ms: 5\n',
+};
 
 /** A real runtime over a data folder of its own, with the scripted model. */
 export class Rig {
@@ -33,7 +44,12 @@ export class Rig {
     const rig = new Rig(mkdtempSync(join(tmpdir(), 'harness-e2e-')), new ScriptedModel());
     mkdirSync(join(rig.dataDir, 'config'));
     for (const [file, text] of Object.entries(config)) writeFileSync(join(rig.dataDir, 'config', file), text);
-    rig.runtime = await openRuntime({ dataDir: rig.dataDir, role, prepare: (runtime) => rig.prepare(runtime), log: (level, message, context) => rig.log(level, message, context) });
+    rig.runtime = await openRuntime({
+      dataDir: rig.dataDir,
+      role,
+      prepare: (runtime) => rig.prepare(runtime),
+      log: (level, message, context) => rig.log(level, message, context),
+    });
     return rig;
   }
 
@@ -68,7 +84,10 @@ export class Rig {
 
   /** Waits for a turn of the session that no send was answered with; gives its id. */
   async nextTurn(sessionId: string, before: string): Promise<string> {
-    const { turn_id } = await this.seen(`another turn of ${sessionId}`, (event): event is Started => event.type === 'turn_started' && event.session_id === sessionId && event.turn_id !== before);
+    const { turn_id } = await this.seen(
+      `another turn of ${sessionId}`,
+      (event): event is Started => event.type === 'turn_started' && event.session_id === sessionId && event.turn_id !== before,
+    );
     return turn_id;
   }
 
@@ -85,7 +104,11 @@ export class Rig {
         };
         this.waiting.add(listener);
         timer = setTimeout(() => {
-          const turns = readDisk(this.dataDir).sessions.map((session) => ({ id: session.session_id, turn: session.turn, lines: lines(session.entries) }));
+          const turns = readDisk(this.dataDir).sessions.map((session) => ({
+            id: session.session_id,
+            turn: session.turn,
+            lines: lines(session.entries),
+          }));
           reject(new Error(`${what} did not come; stored is ${JSON.stringify(turns.slice(-3), null, 1)}`));
         }, PATIENCE_MS);
       });
@@ -108,7 +131,9 @@ export class Rig {
 
   /** What is broken: invariants of the stored sessions, requests that no provider would take, reports, script that was not played. */
   faults(): string[] {
-    const requests = this.model.requests.flatMap(({ messages }, index) => requestFaults(messages).map((fault) => `request ${index}: ${fault}`));
+    const requests = this.model.requests.flatMap(({ messages }, index) =>
+      requestFaults(messages).map((fault) => `request ${index}: ${fault}`),
+    );
     return [...readDisk(this.dataDir).sessions.flatMap(sessionFaults), ...requests, ...this.reports];
   }
 
@@ -142,7 +167,10 @@ export function lines(entries: readonly DiskEntry[]): string[] {
 
 function resultLine(message: FunctionResultMessage): string {
   const { details } = message;
-  const code = typeof details === 'object' && details !== null && !Array.isArray(details) && typeof details['error'] === 'string' ? `(${details['error']})` : '';
+  const code =
+    typeof details === 'object' && details !== null && !Array.isArray(details) && typeof details['error'] === 'string'
+      ? `(${details['error']})`
+      : '';
   return `${message.function_call_id} ${message.is_error ? 'failed' : 'ok'}${code}: ${textOf(message.content)}`;
 }
 
