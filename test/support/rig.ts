@@ -129,7 +129,7 @@ export class Rig {
     return this.model.requests.slice(from);
   }
 
-  /** What is broken: invariants of the stored sessions, requests that no provider would take, reports, script that was not played. */
+  /** What is broken: invariants of the stored sessions, requests that no provider would take, reports of the background. */
   faults(): string[] {
     const requests = this.model.requests.flatMap(({ messages }, index) =>
       requestFaults(messages).map((fault) => `request ${index}: ${fault}`),
