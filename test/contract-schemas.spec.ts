@@ -1,23 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { harnessFunctions, harnessTriggerTypes } from '#libs/contracts';
-
-interface Published { name: string; request_schema?: unknown; response_schema?: unknown; invocation_schema?: unknown }
-const wire = JSON.parse(readFileSync(new URL('./fixtures/wire/harness.json', import.meta.url), 'utf8')) as {
-  functions: Published[];
-  triggers: Published[];
-};
-
-/** Removes description texts (not properties of that name), which are ours to choose. */
-export function withoutDescriptions(node: unknown, names = false): unknown {
-  if (Array.isArray(node)) return node.map((item) => withoutDescriptions(item));
-  if (typeof node !== 'object' || node === null) return node;
-  return Object.fromEntries(
-    Object.entries(node)
-      .filter(([key, value]) => names || key !== 'description' || typeof value !== 'string')
-      .map(([key, value]) => [key, withoutDescriptions(value, key === 'properties' || key === 'definitions')]),
-  );
-}
+import { wire, withoutDescriptions } from './support/wire.js';
 
 describe('published schemas', () => {
   it.each(wire.functions)('$name has the request and response of the contract', (published) => {

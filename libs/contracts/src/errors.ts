@@ -21,7 +21,7 @@ export class HarnessError extends Error {
   }
 }
 
-const CODE = /\b([a-z][a-z0-9_-]*\/[a-z][a-z0-9_]*): /;
+const CODE = /(?<![\w/.-])([a-z][a-z0-9_-]*\/[a-z][a-z0-9_]*): /;
 /** The code in an error's message, e.g. `session/not_found`, wherever the bus put it; else the error's own `code`. */
 export function errorCode(error: unknown): string | undefined {
   if (error instanceof HarnessError) return error.code;

@@ -30,7 +30,9 @@ describe('TriggerBindings', () => {
 
   it('tell of each change', () => {
     let changes = 0;
-    const all = bindings(() => void (changes += 1));
+    const all = bindings(() => {
+      changes += 1;
+    });
     all.registerTrigger(trigger('1'));
     all.unregisterTrigger(trigger('1'));
     all.unregisterTrigger(trigger('1'));

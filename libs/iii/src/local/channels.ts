@@ -35,7 +35,6 @@ class MemoryChannel {
         if (this.writerClosed) return;
         this.writerClosed = true;
         this.wakeReader?.();
-        if (this.buffer.length === 0) this.ended();
       },
     };
   }
