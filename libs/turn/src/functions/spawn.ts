@@ -1,9 +1,10 @@
 import { HARNESS_CODES, HarnessError, newCallId, newSessionId, newTurnId, type JsonValue, type SpawnRequest, type SpawnResponse } from '#libs/contracts';
 import type { LoopPorts } from '../loop/ports.js';
+import type { Write } from '../ports/journal.js';
 import { isLive, type TurnRecord } from '../record/record.js';
-import { prepareChild, prepareRoot } from '../spawn/prepare.js';
+import { prepareChild, prepareRoot, type PreparedChild } from '../spawn/prepare.js';
 
-const MAX_RACES = 20;
+const MAX_RACES = 100;
 
 /**
  * Starts a child that nobody waits for: a call of `harness::spawn` from outside a turn. When the call comes from a function
@@ -13,11 +14,20 @@ const MAX_RACES = 20;
 export async function spawn(ports: LoopPorts, request: SpawnRequest, metadata: JsonValue | undefined): Promise<SpawnResponse> {
   for (let race = 0; race < MAX_RACES; race += 1) {
     const parent = await callerOf(ports, metadata);
-    const child = parent === null ? await prepareRoot(ports, request, { session_id: newSessionId(), turn_id: newTurnId() }) : await prepareChild(ports, parent, newCallId(), request);
-    const { session_id, turn_id } = child;
-    if ((await ports.journal.commit(child.writes, 'spawn')) === 'committed') return { child_session_id: session_id, child_turn_id: turn_id };
+    const { session_id, turn_id, writes } =
+      parent === null ? await prepareRoot(ports, request, { session_id: newSessionId(), turn_id: newTurnId() }) : await childOf(ports, parent, request);
+    if ((await ports.journal.commit(writes, 'spawn')) === 'committed') return { child_session_id: session_id, child_turn_id: turn_id };
   }
   throw new HarnessError(HARNESS_CODES.state, 'the session changed too often to start a turn in it', { retry: 'retry' });
+}
+
+/** A child that its parent's record names, as it names those of its own calls: so it counts, and a stop of the parent reaches it. */
+async function childOf(ports: LoopPorts, parent: TurnRecord, request: SpawnRequest): Promise<PreparedChild> {
+  const callId = newCallId();
+  const child = await prepareChild(ports, parent, callId, request);
+  const children = [...parent.children, { function_call_id: callId, session_id: child.session_id, turn_id: child.turn_id }];
+  const save: Write = { kind: 'save-record', record: { ...parent, version: parent.version + 1, children }, expectedVersion: parent.version };
+  return { ...child, writes: [...child.writes, save] };
 }
 
 /** The live turn for which a function runs, by its provenance. */
@@ -25,7 +35,7 @@ async function callerOf(ports: LoopPorts, metadata: JsonValue | undefined): Prom
   const agent = objectOf(objectOf(metadata)?.['agent']);
   if (agent === null) return null;
   const record = typeof agent['session_id'] === 'string' ? await ports.journal.load(agent['session_id']) : null;
-  if (!isLive(record) || record.turn_id !== agent['turn_id']) throw new HarnessError(HARNESS_CODES.invalidRequest, 'the turn that this call was made for has ended');
+  if (!isLive(record) || record.abort_requested || record.turn_id !== agent['turn_id']) throw new HarnessError(HARNESS_CODES.invalidRequest, 'the turn that this call was made for has ended');
   return record;
 }
 

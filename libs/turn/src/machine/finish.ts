@@ -1,4 +1,4 @@
-import { entryIds, type AssistantMessage, type JsonValue, type SessionStatus, type TurnCompletedEvent, type TurnStatus } from '#libs/contracts';
+import { entryIds, textOf, type AssistantMessage, type JsonValue, type SessionStatus, type TurnCompletedEvent, type TurnStatus } from '#libs/contracts';
 import type { Write } from '../ports/journal.js';
 import type { CallCheckpoint, TurnRecord } from '../record/record.js';
 import type { Decision, Deliverable, TurnFailure, TurnInput } from './decision.js';
@@ -63,7 +63,7 @@ export function completeAtLimit(record: TurnRecord, before: Write[], now: number
 }
 
 /** The turn cannot go on: an `error` entry says why, open calls get results. */
-export function fail(record: TurnRecord, failure: TurnFailure, before: Write[], now: number): Decision {
+export function fail(record: TurnRecord, failure: TurnFailure, before: Write[], now: number, partial: AssistantMessage | null = null): Decision {
   const data: JsonValue = {
     code: failure.code, message: failure.message, retryable: failure.retryable, step: record.step,
     ...(failure.kind === undefined ? {} : { kind: failure.kind }),
@@ -73,7 +73,7 @@ export function fail(record: TurnRecord, failure: TurnFailure, before: Write[], 
   const writes = [...before, ...settleOpen(record, now), customWrite(record, entryIds.error(record.turn_id), 'error', data, now)];
   return end(
     record,
-    { status: 'failed', session: 'error', reason: failure.code, result: record.result, result_error: failure.message, requireNoneParked: false },
+    { status: 'failed', session: 'error', reason: failure.code, result: lastWords(record, partial), result_error: failure.message, requireNoneParked: false },
     writes,
     now,
   );
@@ -90,7 +90,7 @@ export function cancel(before: TurnRecord, stop: Pick<Extract<TurnInput, { type:
   const notice = customWrite(record, entryIds.notice(record.turn_id, 'stopped'), 'notice', { reason: 'stopped', text: 'The turn was stopped.' }, now);
   return end(
     record,
-    { status: 'cancelled', session: 'done', reason: 'stopped', result: record.result, result_error: null, requireNoneParked: false },
+    { status: 'cancelled', session: 'done', reason: 'stopped', result: lastWords(record, partial), result_error: null, requireNoneParked: false },
     [...kept, ...answered, ...settleOpen(record, now), notice],
     now,
   );
@@ -108,6 +108,9 @@ export function partialWrite(record: TurnRecord, partial: AssistantMessage, stop
     },
   };
 }
+
+/** What the turn had said when it was cut short: not its result, but all that there is. */
+const lastWords = (record: TurnRecord, partial: AssistantMessage | null): JsonValue => textOf(partial?.content ?? []) || record.result;
 
 /** A result for every call that has none yet (invariant I5). */
 function settleOpen(record: TurnRecord, now: number): Write[] {

@@ -226,7 +226,7 @@ function retryOrFail(
   tries: number,
 ): Decision {
   const { failure, limits, now } = input;
-  if (!failure.retryable || record.failures >= tries) return fail(record, failure, kept, now);
+  if (!failure.retryable || record.failures >= tries) return fail(record, failure, kept, now, input.type === 'generation-failed' ? input.partial : null);
   const after: TurnRecord = { ...record, version: record.version + 1, failures: record.failures + 1 };
   const notBefore = now + limits.step_backoff_ms * 2 ** record.failures;
   return {

@@ -1,13 +1,14 @@
 import { compileGlob } from './glob.js';
 
-/** More globs than this are not kept: an intersection that needs them is refused. */
+/** More globs than this are not kept, and more pairs of places in two globs not looked at: an intersection that needs them is refused. */
 const MAX_GLOBS = 256;
+const MAX_PLACES = 500_000;
 
-/** An intersection would need too many globs to write down. */
+/** An intersection would need too many globs to write down, or too much work. */
 export class IntersectionTooLarge extends Error {
   override readonly name = 'IntersectionTooLarge';
   constructor() {
-    super(`the two policies together need more than ${MAX_GLOBS} globs; use fewer "*" in them`);
+    super(`the two policies cannot be put together in ${MAX_GLOBS} globs; use fewer globs, and fewer "*" in them`);
   }
 }
 
@@ -17,21 +18,26 @@ export class IntersectionTooLarge extends Error {
  */
 export function intersectGlobs(a: readonly string[], b: readonly string[]): string[] {
   const found = new Set<string>();
+  const work = { places: 0 };
   for (const left of a) {
     for (const right of b) {
-      for (const glob of intersectTwo(left, right)) found.add(glob);
+      for (const glob of intersectTwo(left, right, work)) found.add(glob);
       if (found.size > MAX_GLOBS) throw new IntersectionTooLarge();
     }
   }
   return withoutCovered([...found]);
 }
 
-function intersectTwo(a: string, b: string): Set<string> {
+function intersectTwo(a: string, b: string, work: { places: number }): Iterable<string> {
+  if (!b.includes('*')) return compileGlob(a).matches(b) ? [b] : [];
+  if (!a.includes('*')) return compileGlob(b).matches(a) ? [a] : [];
   const memo = new Map<number, Set<string>>();
   const meet = (i: number, j: number): Set<string> => {
     const key = i * (b.length + 1) + j;
     const known = memo.get(key);
     if (known !== undefined) return known;
+    work.places += 1;
+    if (work.places > MAX_PLACES) throw new IntersectionTooLarge();
     const result = new Set<string>();
     memo.set(key, result);
     const x = a[i];

@@ -3,7 +3,7 @@ import { violation } from '#libs/iii';
 import { acceptMessage, acceptSessionId, freezeOptions, invalidRequest } from '../functions/accept.js';
 import { seedWrites, type Seed } from '../functions/seed.js';
 import type { LoopPorts } from '../loop/ports.js';
-import { intersectGlobs } from '../policy/intersect.js';
+import { IntersectionTooLarge, intersectGlobs } from '../policy/intersect.js';
 import type { Write } from '../ports/journal.js';
 import type { HarnessSettings } from '../ports/settings.js';
 import { isLive, type TurnOptions, type TurnRecord } from '../record/record.js';
@@ -103,8 +103,13 @@ function childOptions(request: SpawnRequest, parent: TurnRecord, settings: Harne
   };
 }
 
-/** The intersection of two policies; a child that asks for none has its parent's. */
+/** The intersection of two policies; a child that asks for none has its parent's. Throws `harness/invalid_request` when it cannot be written down. */
 export function narrow(parent: TurnOptions['functions'], child: TurnOptions['functions']): TurnOptions['functions'] {
   if (parent === null || child === null) return parent;
-  return { allow: intersectGlobs(parent.allow, child.allow), deny: [...new Set([...parent.deny, ...child.deny])], expose: child.expose };
+  try {
+    return { allow: intersectGlobs(parent.allow, child.allow), deny: [...new Set([...parent.deny, ...child.deny])], expose: child.expose };
+  } catch (error) {
+    if (error instanceof IntersectionTooLarge) throw invalidRequest(`options.functions: ${error.message}`);
+    throw error;
+  }
 }
