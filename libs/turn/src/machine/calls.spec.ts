@@ -91,6 +91,14 @@ describe('planCalls', () => {
     expect(refusal?.message).toContain('a::b was not called: its arguments must be a JSON object');
   });
 
+  it.each(['a::b', 'agent_trigger'])('never runs %s with arguments that the provider could not parse', (function_id) => {
+    const unparsed = { _partial: true, _raw: '{"function":"a::b","payload":{"x":', _invalid: { error: 'cut', context: '' }, function: 'a::b' };
+    expect(planOf(call('c', function_id, unparsed)).refusal).toEqual({
+      code: 'invalid_arguments', message: `${function_id} was not called: its arguments must be a JSON object, but were text that is not one.`,
+    });
+    expect(planOf(call('c', 'a::b', { _partial: true })).refusal).toBeNull();
+  });
+
   it('asks the policy for the real target, not for agent_trigger', () => {
     const asked: string[] = [];
     const refusalOf = (id: string): string => {

@@ -110,6 +110,7 @@ function policyRefusal(functionId: string, refusalOf: (functionId: string) => st
 function unwrap(call: FunctionCallBlock): PlannedCall {
   const base = { id: call.id, description: null, hooked: false, submission: null };
   const given = objectOf(call.arguments);
+  if (given !== null && isUnparsed(given)) return { ...base, function_id: call.function_id, arguments: given, refusal: malformed(call.function_id, given['_raw'] ?? '') };
   if (call.function_id !== AGENT_TRIGGER) {
     if (given !== null) return { ...base, function_id: call.function_id, arguments: given, refusal: null };
     return { ...base, function_id: call.function_id, arguments: call.arguments, refusal: malformed(call.function_id, call.arguments) };
@@ -138,6 +139,9 @@ function objectOf(value: JsonValue): { [key: string]: JsonValue } | null {
     return null; // told to the model as malformed arguments
   }
 }
+
+/** How a provider hands over arguments that it could not parse. */
+const isUnparsed = (given: { [key: string]: JsonValue }): boolean => given['_partial'] === true && ('_raw' in given || '_invalid' in given);
 
 const malformed = (functionId: string, value: JsonValue): CallRefusal => ({
   code: 'invalid_arguments',
