@@ -109,7 +109,11 @@ export class StepRun {
     const parked = await journal.parked(session_id);
     const { failures, claims, calls, phase } = this.record;
     const stored = failures + claims + calls.length > 0 ? await transcript.entry(session_id, entryIds.assistant(turn_id, step)) : null;
-    if (stored?.kind === 'message' && stored.message.role === 'assistant' && phase === 'calls') this.plan = this.planOf(stored.message);
+    if (stored?.kind === 'message' && stored.message.role === 'assistant' && phase === 'calls') {
+      this.plan = this.planOf(stored.message);
+      this.watermark = stored.id;
+      this.waiting = await this.isWaiting();
+    }
     return { type: 'begin', turn_id, step, parked, sketched: stored !== null, ...this.around() };
   }
 

@@ -42,8 +42,11 @@ export type Screening =
 
 /** What happened to a turn. `now` is ms since the epoch. */
 export type TurnInput =
-  /** A queued step was taken up, with the messages that were parked and the plan of its stored generation, if any. */
-  | { type: 'begin'; now: number; turn_id: string; step: number; parked: readonly ParkedMessage[]; plan: readonly PlannedCall[]; sketched: boolean; limits: Limits }
+  /** A queued step was taken up, with the messages that were parked and the plan of its stored generation, if any; `waiting` as below. */
+  | {
+      type: 'begin'; now: number; turn_id: string; step: number; parked: readonly ParkedMessage[]; plan: readonly PlannedCall[]; sketched: boolean; waiting: boolean;
+      limits: Limits;
+    }
   /** The model answered. `waiting` tells of a user message that this generation has not seen. */
   | { type: 'generated'; now: number; message: AssistantMessage; plan: readonly PlannedCall[]; waiting: boolean; deliverable: Deliverable; limits: Limits; annotations?: JsonObject }
   /** There is nothing that a model could reply to: the conversation ends with its own message. `last` is that message when it is of this turn. */

@@ -127,7 +127,7 @@ function resumeCalls(record: TurnRecord, input: Input<'begin'>): Decision {
     writes.push(resultWrite(record, call.id, call.function_id, unknownOutcome(call.function_id), input.now));
     return { ...call, state: 'done' };
   });
-  return advance(record, { ...record, calls }, { ...input, writes, waiting: input.parked.length > 0 });
+  return advance(record, { ...record, calls }, { ...input, writes });
 }
 
 function generated(record: TurnRecord, input: Input<'generated'>): Decision {

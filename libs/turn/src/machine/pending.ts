@@ -31,20 +31,26 @@ export function expired(record: TurnRecord, now: number): Decision {
 function release(record: TurnRecord, call: CallCheckpoint): Decision {
   if (call.held_by === undefined || call.child !== undefined) return rest(record, 'skipped');
   const { expires_at: _, ...ready } = call;
-  const after: TurnRecord = { ...withCall(record, { ...ready, state: 'ready' }), version: record.version + 1 };
-  if (record.status === 'running') return { record: after, writes: [save(record, after)], next: { do: 'rest', outcome: 'skipped' } };
-  const running: TurnRecord = { ...after, status: 'running' };
-  return {
-    record: running,
-    writes: [save(record, running), { kind: 'enqueue-step', payload: { session_id: record.session_id, turn_id: record.turn_id, step: record.step } }],
-    next: { do: 'rest', outcome: 'queued' },
-  };
+  const released = withCall(record, { ...ready, state: 'ready' });
+  if (record.status === 'awaiting_functions') return takeUp(record, released, []);
+  const after: TurnRecord = { ...released, version: record.version + 1 };
+  return { record: after, writes: [save(record, after)], next: { do: 'rest', outcome: 'skipped' } };
 }
 
-/** Goes on when the last pending call is settled; a step that still runs goes on by itself. */
+/** Queues the parked step again. */
+function takeUp(before: TurnRecord, current: TurnRecord, writes: readonly Write[]): Decision {
+  const { session_id, turn_id, step } = before;
+  const after: TurnRecord = { ...current, version: before.version + 1, status: 'running' };
+  return { record: after, writes: [...writes, save(before, after), { kind: 'enqueue-step', payload: { session_id, turn_id, step } }], next: { do: 'rest', outcome: 'queued' } };
+}
+
+/** Goes on when the last pending call is settled; a step that still runs goes on by itself. One in which a result was handed in sees to that first. */
 function resume(before: TurnRecord, current: TurnRecord, writes: Write[], now: number): Decision {
   const open = current.calls.some((call) => call.state !== 'done');
-  if (before.status === 'awaiting_functions' && !open) return nextStep(before, current, writes, now);
+  if (before.status === 'awaiting_functions' && !open) {
+    const submitted = current.submission !== null || current.result_error !== null;
+    return submitted ? takeUp(before, current, writes) : nextStep(before, current, writes, now);
+  }
   const after: TurnRecord = { ...current, version: before.version + 1 };
   return { record: after, writes: [...writes, save(before, after)], next: { do: 'rest', outcome: 'parked' } };
 }

@@ -100,8 +100,12 @@ export class StepRunner {
     yield 'read parked';
     const { failures, claims, calls, phase } = this.record;
     const stored = failures + claims + calls.length > 0 ? this.world.store.entry(entryIds.assistant(turn_id, step)) : null;
-    if (stored?.kind === 'message' && stored.message.role === 'assistant' && phase === 'calls') this.plan = this.planOf(stored.message);
-    return { type: 'begin', now: this.world.now(), turn_id, step, parked, plan: this.plan, sketched: stored !== null, limits };
+    if (stored?.kind === 'message' && stored.message.role === 'assistant' && phase === 'calls') {
+      this.plan = this.planOf(stored.message);
+      this.watermark = stored.id;
+      this.waiting = this.isWaiting();
+    }
+    return { type: 'begin', now: this.world.now(), turn_id, step, parked, plan: this.plan, sketched: stored !== null, waiting: this.waiting, limits };
   }
 
   private planOf(message: AssistantMessage): PlannedCall[] {
