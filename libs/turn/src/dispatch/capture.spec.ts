@@ -131,4 +131,10 @@ describe('capResult', () => {
       }),
     );
   });
+
+  it('reads an object that is shared exponentially often only so far', () => {
+    let shared: unknown = ['leaf'];
+    for (let depth = 0; depth < 40; depth += 1) shared = [shared, shared];
+    expect(captureResult(shared).is_error).toBe(false);
+  });
 });

@@ -18,9 +18,13 @@ export function captureResult(value: unknown): CallResult {
   return { content: [{ type: 'text', text: wellFormed(text.trim() === '' || value === undefined ? NO_OUTPUT : text) }], details, is_error: false };
 }
 
+/** Objects and lists of one value that are read: an object that is shared in many places counts in each. */
+const MAX_NODES = 200_000;
+
 /** A value as JSON, whatever it is: what JSON cannot hold becomes text that says what it was. */
 export function toJson(value: unknown): JsonValue {
   const seen = new WeakSet<object>();
+  let left = MAX_NODES;
   const convert = (item: unknown): JsonValue => {
     switch (typeof item) {
       case 'string':
@@ -42,6 +46,8 @@ export function toJson(value: unknown): JsonValue {
   };
   const convertObject = (item: object): JsonValue => {
     if (seen.has(item)) return '[circular]';
+    left -= 1;
+    if (left < 0) return '[left out: the value has too many parts]';
     if (item instanceof Date) return Number.isNaN(item.getTime()) ? 'Invalid Date' : item.toISOString();
     if (item instanceof Error) return { error: item.message };
     if (ArrayBuffer.isView(item)) return { base64: Buffer.from(item.buffer, item.byteOffset, item.byteLength).toString('base64') };
