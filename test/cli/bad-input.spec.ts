@@ -55,7 +55,7 @@ describe('a data folder', () => {
   });
 });
 
-describe('input that is refused writes nothing', () => {
+describe('C51 input that is refused writes nothing', () => {
   it.each([
     [['send', 'hi', '--allow', '**'], 2, /--allow "\*\*" is refused/],
     [['send', 'hi', '--allow', ''], 2, /it is empty/],
@@ -88,7 +88,7 @@ describe('input that is refused writes nothing', () => {
   });
 });
 
-describe('a key', () => {
+describe('C55 a key', () => {
   it('is nowhere to be found, even when the provider sends it back', async () => {
     const key = 'sk-ant-api03-Zm9vYmFyYmF6cXV4MDEyMzQ1Njc4OWFiY2RlZg';
     const server = createServer((request, response) => {

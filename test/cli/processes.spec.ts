@@ -30,7 +30,7 @@ async function gone(pids: readonly number[]): Promise<boolean> {
 }
 
 describe('signals to send', () => {
-  it('Ctrl-C stops the turn, with everything that a call has started', async () => {
+  it('C53 Ctrl-C stops the turn, with everything that a call has started', async () => {
     const dataDir = folder();
     const { send, pids } = await sleeping(dataDir, 's_int');
     send.signal('SIGINT');
@@ -42,7 +42,7 @@ describe('signals to send', () => {
     expect(await statusOf(dataDir, 's_int')).toMatchObject({ turn: { status: 'cancelled' }, owner: 'none' });
   });
 
-  it('a second Ctrl-C leaves at once, and leaves nothing running', async () => {
+  it('C49 C53 a second Ctrl-C leaves at once, and leaves nothing running', async () => {
     const dataDir = folder();
     const { send, pids } = await sleeping(dataDir, 's_twice');
     const begun = Date.now();
@@ -56,7 +56,7 @@ describe('signals to send', () => {
     expect((await statusOf(dataDir, 's_twice')).turn?.status).toBe('cancelled');
   });
 
-  it('SIGTERM hands the turn back, and serve goes on with it', async () => {
+  it('C43 C49 SIGTERM hands the turn back, and serve goes on with it', async () => {
     const dataDir = folder();
     const send = start([
       'send',
@@ -110,7 +110,7 @@ describe('from another terminal', () => {
     expect(stdout + second.stdout).toContain('and this');
   });
 
-  it('a turn whose process was killed is told, and stopped', async () => {
+  it('C53 a turn whose process was killed is told, and stopped', async () => {
     const dataDir = folder();
     const { send, pids } = await sleeping(dataDir, 's_dead');
     await sleep(500); // what ends a dead process's commands starts beside the first of them
@@ -124,7 +124,7 @@ describe('from another terminal', () => {
 });
 
 describe('serve', () => {
-  it('runs what send --no-wait leaves, and exits with 0 at SIGTERM', async () => {
+  it('C49 runs what send --no-wait leaves, and exits with 0 at SIGTERM', async () => {
     const dataDir = folder();
     const sent = await here(['send', '/say done by the worker', '--no-wait', '--data-dir', dataDir]);
     expect(sent).toMatchObject({ code: 0, stdout: expect.stringMatching(/^s_\w+\n$/) as string });

@@ -125,7 +125,7 @@ describe('a Messages stream', () => {
     ]);
   });
 
-  it('sends signed thinking back byte for byte, to the model that wrote it only', async () => {
+  it('C16 sends signed thinking back byte for byte, to the model that wrote it only', async () => {
     const said = [
       { thinking: ' a\u2028 ', signature: 'S+/=' },
       { redacted: 'OPAQUE' },
@@ -179,7 +179,7 @@ describe('a Messages stream', () => {
     expect(server.requests.every((request) => request.violation === null)).toBe(true);
   });
 
-  it('replaces counts by later ones and never adds them', async () => {
+  it('C23 replaces counts by later ones and never adds them', async () => {
     const start = { input_tokens: 2, cache_creation_input_tokens: 47_119, cache_read_input_tokens: 0, output_tokens: 4 };
     server.script({
       events: anthropicStream([{ text: 'ok' }], {
@@ -254,7 +254,7 @@ describe('a Messages stream', () => {
     expect(server.requests.map((request) => request.violation)).toEqual([null, null]);
   });
 
-  it('keeps what it sent as a prefix of what it sends next, marks aside', async () => {
+  it('C33 keeps what it sent as a prefix of what it sends next, marks aside', async () => {
     const call = (id: string): never => ({ type: 'function_call', id, function_id: 'shell::exec', arguments: { command: 'ls' } }) as never;
     const history = [user('go'), assistant([call('t1')]), result('t1', 'a'), assistant([call('t2')]), result('t2', 'b')];
     server.script({ events: anthropicStream([{ text: 'ok' }]) }, { events: anthropicStream([{ text: 'ok' }]) });
@@ -430,7 +430,7 @@ describe('a Messages stream', () => {
     expect(await list(true)).toEqual(['provider::anthropic::refresh_models', 'provider::anthropic::stream']);
   });
 
-  it('asks newer models to drop thinking whose conversation has changed, instead of failing', async () => {
+  it('C16 asks newer models to drop thinking whose conversation has changed, instead of failing', async () => {
     const messages = (model: string): AgentMessage[] => [
       user('go'),
       assistant(
@@ -468,7 +468,7 @@ describe('a Messages stream', () => {
     ['was stopped', { stop_reason: 'aborted' as const }],
     ['failed', { stop_reason: 'error' as const }],
     ['is of another provider', { provider: 'openai' }],
-  ])('sends no thinking of an answer that %s', async (_name, over) => {
+  ])('C16 sends no thinking of an answer that %s', async (_name, over) => {
     server.script({ events: anthropicStream([{ text: 'ok' }]) });
     const content: AssistantMessage['content'] = [
       { type: 'thinking', text: 'hm', signature: 'SIG' },

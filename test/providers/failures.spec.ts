@@ -80,7 +80,7 @@ describe.each(vendors)('failures of $name ($options.api)', (vendor) => {
     [502, 'gateway', 'transient'],
     [503, 'later', 'transient'],
     [529, 'overloaded', 'transient'],
-  ])('answers %i with an error frame of its kind and asks once', async (status, message, kind) => {
+  ])('C14 answers %i with an error frame of its kind and asks once', async (status, message, kind) => {
     const streamed = await run({ status, body: vendor.error('some_error', message) });
     expect(streamed.types).toEqual(['error']);
     expect(streamed.ok).toBe(false);
@@ -105,7 +105,7 @@ describe.each(vendors)('failures of $name ($options.api)', (vendor) => {
     [{ 'retry-after-ms': '1234', 'retry-after': '9' }, 1_234],
     [{ 'retry-after': 'soon' }, undefined],
     [{}, undefined],
-  ])('hands on how long to wait: %o', async (headers, wait) => {
+  ])('C22 hands on how long to wait: %o', async (headers, wait) => {
     const streamed = await run({
       status: 429,
       headers: headers as { [name: string]: string },
@@ -121,7 +121,7 @@ describe.each(vendors)('failures of $name ($options.api)', (vendor) => {
     expect(retryAfterMs).toBeLessThanOrEqual(60_000);
   });
 
-  it('never shows the key, whole or in part, whatever the vendor echoes', async () => {
+  it('C55 never shows the key, whole or in part, whatever the vendor echoes', async () => {
     const echoes = [
       `invalid x-api-key: ${KEY}`,
       `key ${KEY.slice(0, 20)}... is unknown`,
@@ -189,7 +189,7 @@ describe.each(vendors)('failures of $name ($options.api)', (vendor) => {
     expect(types).not.toContain('functioncall_end');
   });
 
-  it('says what it could not reach', async () => {
+  it('C24 says what it could not reach', async () => {
     const closed = createServer().listen(0, '127.0.0.1');
     await once(closed, 'listening');
     const { port } = closed.address() as AddressInfo;
@@ -214,7 +214,7 @@ describe.each(vendors)('failures of $name ($options.api)', (vendor) => {
     expect(await server.requests[0]?.closed).toBe('cancelled');
   });
 
-  it('asks for nothing when the reader is gone before it starts', async () => {
+  it('C21 asks for nothing when the reader is gone before it starts', async () => {
     const gone = await bench.open({ model: vendor.model, provider_options: vendor.options });
     gone.reader.close();
     await expect(gone.result).rejects.toThrow('NOT_FOUND');
@@ -248,7 +248,7 @@ describe.each(vendors)('failures of $name ($options.api)', (vendor) => {
     { delivery: 'bytes' as const, newline: '\n' as const },
     { delivery: 'bytes' as const, newline: '\r\n' as const },
     { delivery: { split: 3 }, newline: '\r\n' as const },
-  ])('reads text and arguments that arrive in pieces: %o', async (how) => {
+  ])('C20 reads text and arguments that arrive in pieces: %o', async (how) => {
     const said: Said[] = [
       { text: 'こんにちは 👩‍👩‍👧 ünïcödé\r\n\u2028 ' },
       { call: 'f', id: 'c1', args: { clé: ['日本語', '🦊', '\u0000"\\'], n: 1 } },
@@ -275,7 +275,7 @@ describe.each(vendors)('failures of $name ($options.api)', (vendor) => {
     expect(message.stop_reason).toBe('function_call');
   });
 
-  it('leaves blank text out of the message', async () => {
+  it('C17 leaves blank text out of the message', async () => {
     const { message } = await run({ events: vendor.events([{ text: ' \n ' }]) });
     expect(message.content).toEqual([]);
   });

@@ -157,7 +157,7 @@ describe.each(vendors)('the body for $name ($options.api)', (vendor) => {
     return server.requests.at(-1)?.violation ?? null;
   };
 
-  it.each(Object.keys(HISTORIES))('is valid for %s', async (name) => {
+  it.each(Object.keys(HISTORIES))('C15 C16 C17 C19 is valid for %s', async (name) => {
     const messages = HISTORIES[name] ?? [];
     for (const thinking_level of [undefined, 'high'] as const) {
       expect(await send(messages, { thinking_level })).toBeNull();
@@ -195,7 +195,7 @@ describe.each(vendors)('the body for $name ($options.api)', (vendor) => {
     );
   });
 
-  it('keeps images within what the vendor takes, the newest first', async () => {
+  it('C18 keeps images within what the vendor takes, the newest first', async () => {
     const big = (size: number): ContentBlock => image('image/png', 'A'.repeat(size));
     expect(await send([said([big(6 * 1_048_576 * (vendor.name === 'openai' ? 4 : 1))])])).toBeNull();
     expect(JSON.stringify(server.lastBody)).toContain('left out');

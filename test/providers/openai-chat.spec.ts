@@ -33,7 +33,7 @@ const look = {
 };
 
 describe('a chat completions stream', () => {
-  it('gives text as frames and one terminal message', async () => {
+  it('C23 gives text as frames and one terminal message, with the counts of the last chunk', async () => {
     server.script({
       events: chatStream([{ text: 'Hello, wörld 👋🏽 日本語' }], {
         usage: {

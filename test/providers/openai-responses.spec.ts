@@ -63,7 +63,7 @@ describe('a Responses stream', () => {
     expect(JSON.stringify(frames)).not.toContain('web__fetch');
   });
 
-  it('sends reasoning back with what followed it', async () => {
+  it('C16 sends reasoning back with what followed it', async () => {
     server.script(
       {
         events: responsesStream([
@@ -87,7 +87,7 @@ describe('a Responses stream', () => {
   it.each([
     ['another model', { model: 'gpt-5-mini' }],
     ['a stopped answer', { stop_reason: 'aborted' as const }],
-  ])('drops reasoning of %s', async (_name, over) => {
+  ])('C16 drops reasoning of %s', async (_name, over) => {
     server.script({ events: responsesStream([{ redacted: 'ENC' }, { text: 'so' }]) }, { events: responsesStream([{ text: 'done' }]) });
     const first = await bench.run({ model: MODEL, provider_options });
     await bench.run({ model: MODEL, provider_options, messages: [user('go'), { ...first.message, ...over }, user('on')] });

@@ -34,7 +34,7 @@ async function startProxy(target: VendorServer): Promise<{ server: Server; seen:
   return { server, seen, auth, url: `http://user:hunter2hunter2@127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
 
-describe('proxies', () => {
+describe('C24 proxies', () => {
   let server: VendorServer;
   let proxy: Awaited<ReturnType<typeof startProxy>>;
   let anthropic: ProviderBench;

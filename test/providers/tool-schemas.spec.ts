@@ -63,7 +63,7 @@ const SCHEMAS: { [name: string]: JsonValue } = {
   'of itself': { type: 'object', properties: { again: { $ref: '#' } } },
 };
 
-describe('function schemas', () => {
+describe('C37 function schemas', () => {
   let server: VendorServer;
   const benches: { bench: ProviderBench; model: string; options?: { api: string }; answer: () => ReturnType<typeof chatStream> }[] = [];
   beforeAll(async () => {

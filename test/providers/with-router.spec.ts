@@ -35,7 +35,7 @@ describe('the providers behind the router', () => {
     expect((await rig.chat({ model: 'llama', provider: 'openai', messages: [user('hi')] })).response.ok).toBe(true);
   });
 
-  it('are asked again after the time that the vendor names, and once for each try', async () => {
+  it('C22 are asked again after the time that the vendor names, and once for each try', async () => {
     const busy = {
       status: 429,
       headers: { 'retry-after': '2' },
@@ -61,7 +61,7 @@ describe('the providers behind the router', () => {
     expect(frames.at(-1)).toMatchObject({ type: 'error', error: { error_kind: 'transient', content: [{ text: 'half' }] } });
   });
 
-  it('never show the key', async () => {
+  it('C55 never show the key', async () => {
     server.script({ status: 401, body: { type: 'error', error: { type: 'authentication_error', message: `invalid x-api-key ${KEY}` } } });
     const { frames, response } = await rig.chat({ model: 'claude-sonnet-4-5', messages: [user('hi')] });
     expect(JSON.stringify([frames, response])).not.toContain(KEY.slice(0, 10));

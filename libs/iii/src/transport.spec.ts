@@ -108,33 +108,33 @@ describe('IiiTransport', () => {
     await expect(call('demo::own', {})).rejects.toThrow('demo/bad_input: a is missing');
   });
 
-  it.each([['demo::throws', 'at once'], ['demo::rejects', 'later'], ['demo::errs', 'in a stream']])('C50: gives the caller of %s its error, once, with its code', async (id, detail) => {
+  it.each([['demo::throws', 'at once'], ['demo::rejects', 'later'], ['demo::errs', 'in a stream']])('C50 gives the caller of %s its error, once, with its code', async (id, detail) => {
     const { call } = await open();
     const error: unknown = await call(id).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(HarnessError);
     expect((error as HarnessError).message).toBe(`demo/broken: ${detail}`);
   });
 
-  it('C50: passes an error of another kind on as it is', async () => {
+  it('C50 passes an error of another kind on as it is', async () => {
     const { call } = await open();
     const error: unknown = await call('demo::foreign').catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(TypeError);
     expect(errorCode(error)).toBe('E_OTHER');
   });
 
-  it('C50: answers with the last value of a stream, and with null when it is empty', async () => {
+  it('C50 answers with the last value of a stream, and with null when it is empty', async () => {
     const { call } = await open();
     expect(await call('demo::twice')).toBe(2);
     expect(await call('demo::none')).toBeNull();
   });
 
-  it('goes on after errors', async () => {
+  it('C50 goes on after errors', async () => {
     const { call } = await open();
     for (let n = 0; n < 3; n += 1) await call('demo::throws').catch(() => undefined);
     expect(await call('demo::echo', { n: 1 })).toMatchObject({ payload: { n: 1 } });
   });
 
-  it('C50: takes the functions back when it closes, and waits for calls in flight', async () => {
+  it('C50 takes the functions back when it closes, and waits for calls in flight', async () => {
     const { engine, call, app: running } = await open();
     let open_: (value: string) => void = () => undefined;
     release = new Promise((resolve) => {

@@ -278,7 +278,7 @@ describe('functions and models', () => {
 });
 
 describe('serve', () => {
-  it('says that it is ready, drains once and exits with 0', async () => {
+  it('C49 says that it is ready, drains once and exits with 0', async () => {
     const runtime = new FakeRuntime();
     const signals = new EventEmitter();
     const open = (options: { role: string }) => {
@@ -297,7 +297,7 @@ describe('serve', () => {
     expect(signals.listenerCount('SIGTERM')).toBe(0);
   });
 
-  it('does not wait at the second signal', async () => {
+  it('C49 does not wait at the second signal', async () => {
     const signals = new EventEmitter();
     const runtime = new FakeRuntime();
     let end: () => void = () => undefined;

@@ -59,7 +59,7 @@ describe('send, as text', () => {
     expect(stderr).not.toContain('\u001b');
   });
 
-  it('shows what a model or a function sends inert', async () => {
+  it('C52 shows what a model or a function sends inert', async () => {
     const evil = '\u001b]52;c;aGk=\u0007\u001b[2J\rcompleted';
     const script = [
       { type: 'thinking_delta', ...IDS, step: 0, delta: evil } as const,
@@ -338,7 +338,7 @@ describe('send, where the turn runs', () => {
   });
 });
 
-describe('send and signals', () => {
+describe('C49 send and signals', () => {
   const waiting = (): { runtime: FakeRuntime; signals: EventEmitter; stopped: () => boolean } => {
     const signals = new EventEmitter();
     const runtime = withScript(...said('hel').slice(0, 3));
@@ -397,7 +397,7 @@ describe('send and signals', () => {
 });
 
 describe('send and secrets', () => {
-  it('shows no key that an error carries', async () => {
+  it('C55 shows no key that an error carries', async () => {
     const key = 'sk-live-0123456789abcdef0123456789abcdef';
     const runtime = new FakeRuntime();
     runtime.functions['harness::send'] = () => Promise.reject(new Error(`401: bad key ${key} and ${key.slice(0, 24)}…`));

@@ -6,7 +6,7 @@ import { Cli } from '../cli/cli.js';
 import { lightProgram } from '../cli/program.js';
 import { COMMANDS } from './index.js';
 
-describe('usage', () => {
+describe('C51 usage', () => {
   it.each([
     [['snd', 'hi'], /unknown command 'snd'\n\(Did you mean send\?\)/],
     [['send', '--modl', 'x', 'hi'], /unknown option '--modl'/],

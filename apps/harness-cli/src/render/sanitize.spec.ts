@@ -4,7 +4,7 @@ import { jsonLine, StreamSanitizer, sanitize, sanitizeLine } from './sanitize.js
 
 const LIVE = /(?![\t\n])\p{Cc}|[\u202a-\u202e\u2066-\u2069\p{Zl}\p{Zp}\p{Cs}]/u;
 
-describe('text for a terminal', () => {
+describe('C52 text for a terminal', () => {
   it.each([
     ['\u001b[2J', '␛[2J'],
     ['\u001b]52;c;aGk=\u0007', '␛]52;c;aGk=␇'],

@@ -197,7 +197,7 @@ describe('triggers', () => {
   }
   const parkedOf = (engine: LocalEngine) => engine.triggers.all().map(({ trigger, parked }) => [trigger.id, parked]);
 
-  it('wait for their type, and are bound when it comes, and again after it was gone', () => {
+  it('C07 wait for their type, and are bound when it comes, and again after it was gone', () => {
     const { engine, bus } = engineWith();
     bus.registerTrigger({ id: '1', type: 't::x', function_id: 'f::a', config: {} });
     expect(parkedOf(engine)).toEqual([['1', 'no worker provides this trigger type']]);

@@ -3,9 +3,9 @@ import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
 import { hostToken, isRunning, startToken } from './liveness.js';
 
 /** How long a process may go without a sign of life before others take its steps, in ms. */
-export const LEASE_MS = 30_000;
-/** How often a process that runs steps renews its lease, in ms. */
-export const HEARTBEAT_MS = 5_000;
+const LEASE_MS = 30_000;
+/** How often the lease is renewed while it lasts. */
+const BEATS = 6;
 
 interface ProcessRow { owner: string; pid: number; start_token: string; host_token: string; lease_until: number }
 
@@ -13,12 +13,18 @@ interface ProcessRow { owner: string; pid: number; start_token: string; host_tok
 export class ProcessRegistry {
   /** The id of this process in the database. */
   readonly owner = `p_${randomBytes(8).toString('hex')}`;
+  /** How often a process that runs steps renews its lease, in ms. */
+  readonly heartbeatMs: number;
   private readonly host = hostToken();
   private readonly upsert: SqliteStatement;
   private readonly find: SqliteStatement;
   private leaseUntil = 0;
 
-  constructor(private readonly db: SqliteConnection) {
+  constructor(
+    private readonly db: SqliteConnection,
+    private readonly leaseMs = LEASE_MS,
+  ) {
+    this.heartbeatMs = leaseMs / BEATS;
     this.upsert = db.prepare(
       `INSERT INTO processes (owner, pid, start_token, host_token, lease_until) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (owner) DO UPDATE SET lease_until = excluded.lease_until`,
@@ -28,8 +34,8 @@ export class ProcessRegistry {
 
   /** Inside a write transaction: registers this process, or renews its lease when a heartbeat is due. */
   renew(now: number, force = false): void {
-    if (!force && this.leaseUntil - now > LEASE_MS - HEARTBEAT_MS) return;
-    this.leaseUntil = now + LEASE_MS;
+    if (!force && this.leaseUntil - now > this.leaseMs - this.heartbeatMs) return;
+    this.leaseUntil = now + this.leaseMs;
     this.upsert.run(this.owner, process.pid, startToken(process.pid), this.host, this.leaseUntil);
   }
 

@@ -216,7 +216,7 @@ describe('a job that fails', () => {
     ]);
   });
 
-  it('can be queued anew or removed once it is dead', async () => {
+  it('C45 can be queued anew or removed once it is dead', async () => {
     const one = await start();
     await define(one, 'q', { type: 'fifo', message_group_field: 'g', max_retries: 0 });
     let broken = true;
@@ -273,7 +273,7 @@ describe('several processes', () => {
     stuck.go();
   });
 
-  it('run what one has stored that runs none itself, and what one has handed back', async () => {
+  it('C43 run what one has stored that runs none itself, and what one has handed back', async () => {
     const client = await start(false);
     await define(client, 'q', { type: 'standard', concurrency: 1 });
     for (let n = 0; n < 3; n += 1) await enqueue(client, 'job::run', n, 'q');

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { errorMessage, type JsonValue } from '#libs/contracts';
 import { type Bus, BusError, type QueueSink } from '#libs/iii';
-import { HEARTBEAT_MS, type ProcessRegistry } from '../processes/registry.js';
+import type { ProcessRegistry } from '../processes/registry.js';
 import type { SqliteConnection, SqliteWriter } from '../sqlite/index.js';
 import { groupOf, type QueueDefinition } from './definition.js';
 import { type JobRow, JobTable, type NewJob, type WaitingJob } from './jobs.js';
@@ -244,7 +244,7 @@ export class SqliteQueue implements QueueSink {
           .catch((error: unknown) => {
             this.report('the lease could not be renewed', { error: errorMessage(error) });
           });
-      }, HEARTBEAT_MS);
+      }, this.processes.heartbeatMs);
     }
   }
 

@@ -97,8 +97,8 @@ describe('router::chat relays a stream', () => {
   });
 });
 
-describe('router::chat retries only before the first content', () => {
-  it('repeats a transient failure, hides the first start, and doubles the pause up to its cap', async () => {
+describe('C22 router::chat retries only before the first content', () => {
+  it('C14 repeats a transient failure, hides the first start, and doubles the pause up to its cap', async () => {
     await open({ settings: { settings: { retry_max: 5, retry_base_ms: 500, retry_cap_ms: 3_000 } } });
     const p = await rig.provider('p', [...Array.from({ length: 4 }, () => sends(start, failed('transient', 'overloaded'))), good()]);
     const { frames, response } = await rig.chat({ provider: 'p' });
@@ -128,7 +128,7 @@ describe('router::chat retries only before the first content', () => {
     expect(response.error).toMatchObject({ code: 'router/provider_transient', kind: 'transient', retryable: true });
   });
 
-  it.each(['permanent', 'auth_expired', 'context_overflow'] as const)('does not repeat a failure that is %s', async (kind) => {
+  it.each(['permanent', 'auth_expired', 'context_overflow'] as const)('C14 does not repeat a failure that is %s', async (kind) => {
     await open();
     const p = await rig.provider('p', [sends(failed(kind, 'no'))]);
     const { frames, response } = await rig.chat({ provider: 'p' });
@@ -174,7 +174,7 @@ describe('router::chat retries only before the first content', () => {
   });
 });
 
-describe('router::chat ends streams that stall or break', () => {
+describe('C21 router::chat ends streams that stall or break', () => {
   it('repeats a provider that sends nothing, then fails as a transient stall', async () => {
     await open({ settings: { settings: { first_byte_timeout_ms: 15, retry_max: 1 } } });
     const p = await rig.provider('p', [stalls(), stalls()]);
@@ -313,7 +313,7 @@ describe('router::chat ends streams that stall or break', () => {
 });
 
 describe('router::chat is cancelled', () => {
-  it('by router::abort: the provider is stopped and the text so far is kept', async () => {
+  it('C05 C23 by router::abort: the provider is stopped, the text and the counts so far are kept', async () => {
     await open();
     const p = await rig.provider('p', [stalls(start, delta('so '), delta('far'), { type: 'usage', usage: { input: 3, output: 2 } })]);
     const channel = await rig.bus.createChannel();
@@ -456,7 +456,7 @@ describe('a chat that never reaches a provider', () => {
     expect(response.error?.message).toContain('P_KEY');
   });
 
-  it('takes the key out of what a vendor echoes, also a part of it', async () => {
+  it('C55 takes the key out of what a vendor echoes, also a part of it', async () => {
     const key = 'sk-live-0123456789abcdefghij';
     await open({ env: { P_KEY: key } });
     await rig.provider('p', [sends(failed('auth_expired', `bad key ${key} (sk-live-0123****)`))], { credential_env_var: 'P_KEY' });

@@ -15,6 +15,8 @@ export interface OpenRuntimeOptions {
    * queued turns need. When it rejects, the runtime does not open.
    */
   prepare?: (runtime: EmbeddedRuntime) => Promise<void>;
+  /** How long this process may go without a sign of life before others take its steps, in ms; 30,000 when absent. */
+  leaseMs?: number;
   /** Told of what goes wrong in the background. Never gets secrets. */
   log?: (level: 'debug' | 'info' | 'warn' | 'error', message: string, context: { [key: string]: unknown }) => void;
 }

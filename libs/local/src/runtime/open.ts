@@ -33,7 +33,8 @@ export async function openRuntime(options: OpenRuntimeOptions): Promise<Embedded
   const report = (message: string, context: { [key: string]: unknown }): void => log('warn', message, context);
   const configuration = new LiveConfiguration(join(options.dataDir, 'config'));
   const store = await openStore({
-    dataDir: options.dataDir, durability: configuration.current.harness.durability, concurrency: () => configuration.current.harness.concurrency, report,
+    dataDir: options.dataDir, durability: configuration.current.harness.durability, concurrency: () => configuration.current.harness.concurrency,
+    leaseMs: options.leaseMs, report,
   });
   const engine = new LocalEngine({ report });
   const bus = engine.connect({ name: 'harness' });

@@ -25,6 +25,8 @@ export interface StoreOptions {
   dataDir: string;
   durability: 'power' | 'process';
   concurrency: () => number;
+  /** See `OpenRuntimeOptions`. */
+  leaseMs?: number | undefined;
   report: (message: string, context: { [key: string]: unknown }) => void;
 }
 
@@ -32,7 +34,7 @@ export interface StoreOptions {
 export async function openStore(options: StoreOptions): Promise<Store> {
   const db = await openDatabase({ dataDir: options.dataDir, durability: options.durability });
   const writer = new SqliteWriter(db);
-  const processes = new ProcessRegistry(db);
+  const processes = new ProcessRegistry(db, options.leaseMs);
   const repository = new SessionRepository(db);
   const transcript = new SqliteTranscript(db, repository);
   const delivery = new EventDelivery(db, processes.owner, options.report);

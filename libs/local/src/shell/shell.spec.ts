@@ -58,7 +58,7 @@ describe('shell::exec', () => {
     expect((await exec({ command: 'exit 0', stdin: 'x'.repeat(1_000_000) })).exit_code).toBe(0);
   });
 
-  it('gives a command none of our secrets', async () => {
+  it('C55 gives a command none of our secrets', async () => {
     process.env['TEST_API_KEY'] = 'secret-1';
     process.env['GITHUB_TOKEN'] = 'secret-2';
     process.env['LC_TEST'] = 'kept';
@@ -109,7 +109,7 @@ describe('shell::exec', () => {
     expect(await exec({ command: 'no-such-program-0f' })).toMatchObject({ exit_code: 127 });
   });
 
-  it('ends the whole group at the timeout, also what ignores TERM', async () => {
+  it('C53 ends the whole group at the timeout, also what ignores TERM', async () => {
     const result = await exec({
       command: `sh -c 'trap "" TERM; echo $$ > stubborn; while :; do sleep 1; done' & sleep 100`,
       timeout_ms: 300,
@@ -124,7 +124,7 @@ describe('shell::exec', () => {
     expect(result).toMatchObject({ timed_out: true, exit_code: 4, stdout: 'up\ntidy\n' });
   });
 
-  it('ends everything when the caller gives up', async () => {
+  it('C53 ends everything when the caller gives up', async () => {
     const controller = new AbortController();
     const running = failure(
       exec({ command: 'sleep 100 & echo $! > grandchild; sleep 100', timeout_ms: 60_000 }, { signal: controller.signal }),
@@ -184,7 +184,7 @@ describe('shell::exec', () => {
     expect(results.map((r) => r.stdout)).toEqual(Array.from({ length: 20 }, (_, i) => `${i}\n`));
   });
 
-  it('leaves nothing running when the application closes', async () => {
+  it('C53 leaves nothing running when the application closes', async () => {
     const other = await startApp(ShellModule);
     const running = other.call<CommandResult>('shell::exec', { command: 'echo $$ > here; sleep 100', timeout_ms: 60_000 });
     let pid = 0;
@@ -198,7 +198,7 @@ describe('shell::exec', () => {
     await gone(pid);
   });
 
-  it('leaves nothing running when this process is killed', async () => {
+  it('C53 leaves nothing running when this process is killed', async () => {
     const parent = spawn(
       process.execPath,
       [

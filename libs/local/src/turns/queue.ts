@@ -1,7 +1,7 @@
 import type { TurnStepPayload } from '#libs/contracts';
 import { isLive, type StepHandler, type StepOwner, type StepQueue } from '#libs/turn';
 import { within } from '../processes/within.js';
-import { HEARTBEAT_MS, type ProcessRegistry } from '../processes/registry.js';
+import type { ProcessRegistry } from '../processes/registry.js';
 import type { SqliteConnection, SqliteStatement, SqliteWriter } from '../sqlite/index.js';
 import { recordOf, type TurnRow } from './rows.js';
 
@@ -173,7 +173,7 @@ export class SqliteStepQueue implements StepQueue {
         this.writer.submit(() => this.processes.renew(Date.now()), 'heartbeat').catch((error: unknown) => {
           this.options.report('the lease could not be renewed', { error: String(error) });
         });
-      }, HEARTBEAT_MS);
+      }, this.processes.heartbeatMs);
     }
   }
 

@@ -5,7 +5,7 @@ import { fitArguments } from './arguments.js';
 const object = { type: 'object', properties: { a: { type: 'number' } } };
 const string = { type: 'string' };
 
-describe('fitArguments (C25)', () => {
+describe('C25 fitArguments', () => {
   it.each<[string, JsonValue, unknown, JsonValue]>([
     ['an object as text for a target that wants an object', '{"a":1}', object, { a: 1 }],
     ['an object as text for a target without a schema', '{"a":1}', undefined, { a: 1 }],

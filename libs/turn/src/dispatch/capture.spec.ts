@@ -37,7 +37,7 @@ describe('captureResult', () => {
     ['half a surrogate pair', 'a\ud800b', 'a\ufffdb'],
     ['half a pair in a key', { '\udc00': '\ud800' }, '{"\ufffd":"\ufffd"}'],
     ['a key that is special', JSON.parse('{"__proto__": 1}'), '{"__proto__":1}'],
-  ])('C27: gives one readable block for %s', (_name, value, text) => {
+  ])('C27 gives one readable block for %s', (_name, value, text) => {
     const result = captureResult(value);
     expect(result.content).toEqual([{ type: 'text', text }]);
     expect(result.is_error).toBe(false);
@@ -55,7 +55,7 @@ describe('captureResult', () => {
     expect(toJson([shared, shared])).toEqual([{ a: 1 }, { a: 1 }]);
   });
 
-  it('takes blocks as they are, blank ones with a placeholder (C17)', () => {
+  it('C17 takes blocks as they are, blank ones with a placeholder', () => {
     const image = { type: 'image', data: 'aGk=', mime: 'image/png' };
     expect(captureResult({ content: [{ type: 'text', text: '' }, image], is_error: true, details: { d: 1 } })).toEqual({
       content: [{ type: 'text', text: '(no output)' }, image], details: { d: 1 }, is_error: true,
@@ -95,7 +95,7 @@ describe('capResult', () => {
     expect(capResult(captureResult('x'.repeat(2_000)), 5).details).toMatchObject({ result_capped: { max_bytes: 1024 } });
   });
 
-  it('C32: keeps the start and the end of 20 MB, with a mark, in little time', () => {
+  it('C32 keeps the start and the end of 20 MB, with a mark, in little time', () => {
     const value = `START${'x'.repeat(20_000_000)}END`;
     const startedAt = performance.now();
     const capped = capResult(captureResult(value), 262_144);
@@ -115,7 +115,7 @@ describe('capResult', () => {
     ['large details', { content: [{ type: 'text', text: 'short' }], details: { x: 'y'.repeat(100_000) } }],
     ['a large image', { content: [{ type: 'image', mime: 'image/png', data: 'A'.repeat(100_000) }] }],
     ['an error', { content: [{ type: 'text', text: 'e'.repeat(100_000) }], is_error: true }],
-  ])('C32: bounds %s', (_name, value) => {
+  ])('C32 bounds %s', (_name, value) => {
     const given = captureResult(value);
     const capped = capResult(given, 20_000);
     expect(bytesOf(capped)).toBeLessThanOrEqual(20_000);

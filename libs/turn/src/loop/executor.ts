@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import { HarnessError, errorCode, errorMessage, type TurnStepPayload, type TurnStepResult } from '#libs/contracts';
-import type { TurnFailure } from '../machine/decision.js';
+import type { Decision, TurnFailure } from '../machine/decision.js';
 import { decide } from '../machine/machine.js';
+import type { CommitResult } from '../ports/journal.js';
 import type { LoopPorts } from './ports.js';
 import { takeLeftover, turnEnded } from './ended.js';
 import { StepRun, limitsOf } from './step-run.js';
@@ -36,29 +38,45 @@ export class TurnExecutor {
     }
     const stop = new AbortController();
     this.active.set(session_id, { turnId: turn_id, stop });
+    const run = new StepRun(this.ports, record, payload, stop.signal);
     try {
-      const run = new StepRun(this.ports, record, payload, stop.signal);
       const answer = await run.perform();
       if (isTerminal(run.latest.status)) await takeLeftover(this.ports, session_id);
       return answer;
     } catch (error) {
-      return await this.recordFailure(payload, record.claims, error);
+      return await this.recordFailure(payload, run, error);
     } finally {
       this.active.delete(session_id);
     }
   }
 
   /** Stores that a step failed: queued again after a pause while tries are left, else the turn fails. A step that was taken over is left to its new owner. */
-  private async recordFailure(payload: TurnStepPayload, claims: number, error: unknown): Promise<TurnStepResult> {
+  private async recordFailure(payload: TurnStepPayload, run: StepRun, error: unknown): Promise<TurnStepResult> {
     const { journal, settings, clock, feed } = this.ports;
-    const record = await journal.load(payload.session_id);
-    const current = record !== null && record.turn_id === payload.turn_id && record.step === payload.step && record.status === 'running' && record.claims === claims;
-    if (!current) return { session_id: payload.session_id, status: record?.status ?? 'failed', skipped: true };
+    const { session_id, turn_id, step } = payload;
+    const record = await journal.load(session_id);
+    const mine = record !== null && record.turn_id === turn_id && record.step === step && record.claims === run.latest.claims;
+    if (mine && isTerminal(record.status) && !isTerminal(run.latest.status)) {
+      await turnEnded(this.ports, record); // the commit that ended the turn is stored, although it failed for who waited for it
+      return { session_id, status: record.status };
+    }
+    if (!mine || record.status !== 'running') return { session_id, status: record?.status ?? 'failed', skipped: true };
     const decision = decide(record, { type: 'step-failed', now: clock.now(), failure: failureOf(error), limits: limitsOf(settings.current()) });
-    if ((await journal.commit(decision.writes, 'step-failed')) === 'conflict') throw error;
+    if ((await this.commitOnce(decision)) === 'conflict') throw error;
     if (isTerminal(decision.record.status)) await turnEnded(this.ports, decision.record);
     else feed.publish({ type: 'notice', session_id: record.session_id, turn_id: record.turn_id, text: `Step ${record.step} failed (${errorMessage(error)}); it is tried again.` });
     return { session_id: record.session_id, status: decision.record.status, ...(decision.next.do === 'rest' && decision.next.outcome === 'queued' ? { next_step: record.step } : {}) };
+  }
+
+  /** Commits the failure of a step. When that fails too, what is stored then tells whether it has taken effect all the same. */
+  private async commitOnce({ record, writes }: Decision): Promise<CommitResult> {
+    const { journal } = this.ports;
+    try {
+      return await journal.commit(writes, 'step-failed');
+    } catch (error) {
+      if (isDeepStrictEqual(await journal.load(record.session_id), JSON.parse(JSON.stringify(record)))) return 'committed';
+      throw error;
+    }
   }
 }
 

@@ -63,7 +63,7 @@ describe('planCalls', () => {
     ['a text payload, which is fitted to the target later', { function: 'a::b', payload: '{"x":1}' }, 'a::b', '{"x":1}'],
     ['spaces around the target', { function: ' a::b\n', payload: {} }, 'a::b', {}],
     ['arguments as text', '{"function":"a::b","payload":{"x":1}}', 'a::b', { x: 1 }],
-  ])('C25: unwraps agent_trigger with %s', (_name, given, function_id, args) => {
+  ])('C25 unwraps agent_trigger with %s', (_name, given, function_id, args) => {
     expect(planOf(wrap(given))).toMatchObject({ function_id, arguments: args, refusal: null });
   });
 
@@ -82,10 +82,10 @@ describe('planCalls', () => {
 
   it.each<[string, JsonValue, JsonValue]>([
     ['nothing', null, {}], ['an empty text', '', {}], ['an object as text', '{"a":1}', { a: 1 }], ['an object', { a: 1 }, { a: 1 }],
-  ])('C25: takes native arguments that are %s', (_name, given, args) => {
+  ])('C25 takes native arguments that are %s', (_name, given, args) => {
     expect(planOf(call('c', 'a::b', given))).toMatchObject({ arguments: args, refusal: null });
   });
-  it.each<[string, JsonValue]>([['cut text', '{"a":'], ['a text', 'hello'], ['a list', []], ['true', true]])('C25: tells the model about native arguments that are %s', (_name, given) => {
+  it.each<[string, JsonValue]>([['cut text', '{"a":'], ['a text', 'hello'], ['a list', []], ['true', true]])('C25 tells the model about native arguments that are %s', (_name, given) => {
     const { refusal } = planOf(call('c', 'a::b', given));
     expect(refusal?.code).toBe('invalid_arguments');
     expect(refusal?.message).toContain('a::b was not called: its arguments must be a JSON object');

@@ -37,13 +37,13 @@ describe('cuts', () => {
 });
 
 describe('cleanContent', () => {
-  it('C17: leaves out blank texts, in results too', () => {
+  it('C17 leaves out blank texts, in results too', () => {
     const content: ContentBlock[] = [
       { type: 'text', text: ' \n' }, { type: 'text', text: 'x\ud800' }, { type: 'function_result', function_call_id: 'a', content: [{ type: 'text', text: '' }] },
     ];
     expect(cleanContent(content)).toEqual([{ type: 'text', text: 'x\ufffd' }, { type: 'function_result', function_call_id: 'a', content: [] }]);
   });
-  it('C16: leaves signed thinking as it is, byte for byte', () => {
+  it('C16 leaves signed thinking as it is, byte for byte', () => {
     const signed: ContentBlock = { type: 'thinking', text: 'a\ud800', signature: 's' };
     expect(cleanContent([signed])[0]).toBe(signed);
     expect(cleanContent([{ type: 'thinking', text: 'a\ud800' }])).toEqual([{ type: 'thinking', text: 'a\ufffd' }]);

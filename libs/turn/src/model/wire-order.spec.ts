@@ -42,7 +42,7 @@ describe('wireMessages', () => {
       'u:1', 'a:x[a,b]', 'r:a=result of a', 'r:b=result of b', 'u:2', 'u:3',
     ]);
   });
-  it('C15: gives an orphan call a result that says so, wherever it stands', () => {
+  it('C15 gives an orphan call a result that says so, wherever it stands', () => {
     expect(build(user('1'), assistant(call('a'), call('b')), result('a'), user('2'), assistant(call('c')))).toEqual(['u:1', 'a:[a,b]', 'r:a=result of a', 'r:b!', 'u:2', 'a:[c]', 'r:c!']);
     const { messages } = wireMessages([entryOf(assistant(call('a')))]);
     expect(messages[1]).toMatchObject({ is_error: true, function_id: 'f::x', details: { error: 'result_missing' } });
@@ -51,7 +51,7 @@ describe('wireMessages', () => {
     const note: AgentMessage = { role: 'custom', custom_type: 'x', content: [{ type: 'text', text: 'secret' }], timestamp: 0 };
     expect(build(user('1'), result('z'), custom(), note, assistant(call('a')), result('a', 'first'), result('a', 'second'))).toEqual(['u:1', 'a:[a]', 'r:a=first']);
   });
-  it('C17: leaves out assistant messages without substance', () => {
+  it('C17 leaves out assistant messages without substance', () => {
     expect(build(user('1'), assistant(), assistant(''), assistant(' \n'), user('2'), assistant({ type: 'thinking', text: 'so', signature: 's' }))).toEqual(['u:1', 'u:2', 'a:[]']);
   });
   it('gives a call id that was used before the result that follows its own call', () => {

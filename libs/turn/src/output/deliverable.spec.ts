@@ -6,7 +6,7 @@ import { deliverableOf } from './deliverable.js';
 const any: OutputContract = { type: 'json' };
 const object: OutputContract = { type: 'json', schema: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] } };
 
-describe('deliverableOf (C36)', () => {
+describe('C36 deliverableOf', () => {
   it('hands over the text of a text contract as it is', () => {
     expect(deliverableOf({ type: 'text' }, '```json\n{}\n```')).toEqual({ result: '```json\n{}\n```', result_error: null });
   });
@@ -59,7 +59,7 @@ describe('deliverableOf (C36)', () => {
   });
 });
 
-describe('the schema of a contract (C37)', () => {
+describe('C37 the schema of a contract', () => {
   it.each<[string, OutputContract]>([
     ['text', { type: 'text' }], ['no schema', any], ['null', { type: 'json', schema: null }], ['anything', { type: 'json', schema: true }], ['vendor keywords', { type: 'json', schema: { 'x-foo': 1, type: 'object' } }],
     ['an unknown format', { type: 'json', schema: { type: 'string', format: 'isbn' } }], ['references', { type: 'json', schema: { definitions: { n: { type: 'object', properties: { next: { $ref: '#/definitions/n' } } } }, $ref: '#/definitions/n' } }],

@@ -93,7 +93,7 @@ describe('coder::create-file', () => {
     expect(await failure(create({ path: 'm', content: '', mode: '9999' }))).toMatch(/^C210: /);
   });
 
-  it('leaves nothing behind when a write fails, and says a full disk as such', async () => {
+  it('C48 leaves nothing behind when a write fails, and says a full disk as such', async () => {
     await mkdir(at('taken/child'), { recursive: true });
     const { folder } = await (await Scope.open(app.values)).openParent('taken', false);
     await expect(writeAtomic(folder, 'taken', Buffer.from('x'), { mode: 0o644, exclusive: false })).rejects.toThrow(/EISDIR|ENOTEMPTY/);
