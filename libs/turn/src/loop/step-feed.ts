@@ -49,7 +49,7 @@ export class StepFeed {
     this.feed.publish({ type: 'notice', ...this.ids, text });
   }
 
-  /** What a committed decision settled by itself: refused and stopped calls, and the end of the turn. */
+  /** What a committed decision settled by itself: refused and stopped calls, an answer that is asked for again, and the end of the turn. */
   decided(decision: Decision, input: TurnInput): void {
     const { record } = decision;
     for (const write of decision.writes) {
@@ -61,6 +61,7 @@ export class StepFeed {
       this.finished(record.step, message.function_call_id, message.function_id, stopped ? 'stopped' : 'denied', 0, previewOf(message));
     }
     if (isTerminal(record.status)) this.feed.publish(turnFinished(record));
+    else if (input.type === 'generation-failed') this.notice(`The answer broke off and is asked for again: ${input.failure.message}`);
   }
 
   private finished(step: number, call_id: string, function_id: string, outcome: 'ok' | 'error' | 'denied' | 'stopped', duration_ms: number, preview: string): void {

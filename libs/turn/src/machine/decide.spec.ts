@@ -75,6 +75,7 @@ describe('decide, when things fail', () => {
   it('tries a stream again that broke after some text, as often as it may, then fails with what came', () => {
     const first = decide(seeded, failed(true));
     expect(first.writes.at(-1)).toEqual({ kind: 'enqueue-step', payload: { session_id: 's', turn_id: 't', step: 0 }, notBefore: 110 });
+    expect(first.writes[0]).toMatchObject({ kind: 'put-entry', entry: { message: { stop_reason: 'error' } } });
     const second = decide(first.record, failed(true));
     expect(second.record).toMatchObject({ status: 'failed', reason: 'llm.x', result_error: 'it broke' });
     expect(second.writes[0]).toMatchObject({ kind: 'put-entry', entry: { message: { stop_reason: 'error' } } });

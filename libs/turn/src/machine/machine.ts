@@ -231,7 +231,12 @@ function retryOrFail(
   const notBefore = now + limits.step_backoff_ms * 2 ** record.failures;
   return {
     record: after,
-    writes: [save(record, after), { kind: 'enqueue-step', payload: { session_id: record.session_id, turn_id: record.turn_id, step: record.step }, notBefore }],
+    // What was shown is on disk, whatever comes of the next try; that writes over it.
+    writes: [
+      ...kept,
+      save(record, after),
+      { kind: 'enqueue-step', payload: { session_id: record.session_id, turn_id: record.turn_id, step: record.step }, notBefore },
+    ],
     next: { do: 'rest', outcome: 'queued' },
   };
 }
