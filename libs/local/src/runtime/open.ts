@@ -136,7 +136,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
     }, scope);
     await app.get(SqliteQueue, { strict: false }).start(this.bus, scope);
     if (scope === 'own') return;
-    await store.delivery.recover((owner) => store.processes.isGone(owner, Date.now()));
+    store.delivery.recover((owner) => store.processes.isGone(owner, Date.now()));
     const ports = app.get<LoopPorts>(LOOP_PORTS, { strict: false });
     for (const sessionId of await store.journal.stranded()) await takeLeftover(ports, sessionId);
   }

@@ -141,7 +141,7 @@ describe('session events', () => {
     listen(two);
     const again = recorder(two.bus, 'on::created');
     two.bus.registerTrigger({ type: 'session::created', function_id: 'on::created', config: {} });
-    await two.store.delivery.recover((owner) => two.store.processes.isGone(owner, Date.now()));
+    two.store.delivery.recover((owner) => two.store.processes.isGone(owner, Date.now()));
     expect(again.got).toMatchObject([{ session_id }]);
     release();
     await two.close();

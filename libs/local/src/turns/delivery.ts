@@ -7,6 +7,12 @@ import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
 const TRIES = 4;
 const RETRY_MS = 100;
 
+/** How long events that a dead process left wait for somebody who wants them, and how often that is looked at, in ms. */
+const REBIND_MS = 60_000;
+const REBIND_LOOK_MS = 250;
+
+interface OutboxRow { seq: number; owner: string; type: string; payload: string }
+
 /** Somebody who passes events on to the functions that are bound to them. */
 export interface EventListeners {
   /** True when a function is bound to events of this type. */
@@ -30,6 +36,7 @@ export class EventDelivery {
   private delivered: number[] = [];
   private removing: number[] = [];
   private readonly underWay = new Set<Promise<void>>();
+  private lookTimer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly db: SqliteConnection,
@@ -63,17 +70,28 @@ export class EventDelivery {
     for (const { event, seq } of stored) this.track(this.pass(event, seq));
   }
 
-  /** Delivers what processes that are gone left behind. Call once bindings had time to come back. */
-  async recover(isGone: (owner: string) => boolean): Promise<void> {
-    const rows = this.db.prepare('SELECT seq, owner, type, payload FROM outbox ORDER BY seq').all() as { seq: number; owner: string; type: string; payload: string }[];
-    for (const row of rows) {
-      if (!isGone(row.owner)) continue;
-      await this.pass({ type: row.type, payload: JSON.parse(row.payload) as unknown } as TurnEvent | SessionEvent, row.seq);
-    }
+  /**
+   * Delivers, in the background, what processes that are gone left behind. Functions may be bound only later, when their
+   * workers have come back, so what nobody wants yet is kept for a while before it is let go.
+   */
+  recover(isGone: (owner: string) => boolean): void {
+    const rows = this.db.prepare('SELECT seq, owner, type, payload FROM outbox ORDER BY seq').all() as OutboxRow[];
+    const open = rows.filter((row) => isGone(row.owner));
+    const deadline = Date.now() + REBIND_MS;
+    const look = (): void => {
+      const late = Date.now() >= deadline;
+      for (const row of open.splice(0)) {
+        if (!late && !this.listeners.some((l) => l.wants(row.type))) open.push(row);
+        else this.track(this.pass({ type: row.type, payload: JSON.parse(row.payload) as unknown } as TurnEvent | SessionEvent, row.seq));
+      }
+      if (open.length > 0) this.lookTimer = setTimeout(look, REBIND_LOOK_MS).unref();
+    };
+    look();
   }
 
   /** Waits for deliveries that are under way, for at most `graceMs`. */
   async settle(graceMs: number): Promise<void> {
+    clearTimeout(this.lookTimer);
     await within(Promise.allSettled([...this.underWay]), graceMs);
   }
 

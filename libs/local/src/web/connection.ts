@@ -1,6 +1,6 @@
 import { type LookupAddress, type LookupOptions, lookup as systemLookup } from 'node:dns';
 import { isIP } from 'node:net';
-import { Agent } from 'undici';
+import type { Agent } from 'undici';
 import { isAllowedAddress } from './address.js';
 import { WebError } from './errors.js';
 
@@ -24,7 +24,7 @@ export function assertHost(url: URL, allowPrivate: boolean): void {
  * An agent that connects only to checked addresses. The check is made inside the connection's own look-up, and the
  * addresses that passed are the ones dialled: a name that answers otherwise a moment later changes nothing.
  */
-export function checkedAgent(allowPrivate: boolean, resolve: Resolve): Agent {
+export function checkedAgent(AgentClass: typeof Agent, allowPrivate: boolean, resolve: Resolve): Agent {
   const lookup = (hostname: string, options: LookupOptions, done: LookupDone): void => {
     resolve(hostname, { all: true }, (error, addresses) => {
       if (error !== null) return done(error, []);
@@ -36,7 +36,7 @@ export function checkedAgent(allowPrivate: boolean, resolve: Resolve): Agent {
       done(null, first.address, first.family);
     });
   };
-  return new Agent({ connect: { lookup: lookup as never }, pipelining: 1, maxHeaderSize: 32_768 });
+  return new AgentClass({ connect: { lookup: lookup as never }, pipelining: 1, maxHeaderSize: 32_768 });
 }
 
 const blocked = (host: string, address: string): WebError =>

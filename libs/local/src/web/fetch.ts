@@ -1,4 +1,4 @@
-import { fetch, type Response } from 'undici';
+import type { Response } from 'undici';
 import type { ConfineValues } from '../confine/index.js';
 import { assertHost, checkedAgent, type Resolve } from './connection.js';
 import { deepMessage, findWebError, WebError } from './errors.js';
@@ -29,11 +29,12 @@ export async function fetchChecked<T>(
   options: { follow: boolean; values: () => ConfineValues; resolve: Resolve; signal: AbortSignal },
   use: (response: Response, url: URL) => Promise<T>,
 ): Promise<Fetched<T>> {
+  const { Agent, fetch } = await import('undici'); // at the first request: it takes a while to load
   const chain: string[] = [];
   for (let hop = first; ; ) {
     const allowPrivate = options.values().allow_private_addresses;
     assertHost(hop.url, allowPrivate);
-    const agent = checkedAgent(allowPrivate, options.resolve);
+    const agent = checkedAgent(Agent, allowPrivate, options.resolve);
     try {
       const response = await fetch(hop.url, {
         method: hop.method,
