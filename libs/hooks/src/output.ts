@@ -51,5 +51,6 @@ export function readOutput(point: HookPoint, value: unknown): HookOutput | null 
   if (known === undefined) throw new Error(`its decision must be one of ${allowed.join(', ')}, not ${JSON.stringify(decision) ?? typeof value}`);
   const wrong = violation(schemaOf(point, known), value);
   if (wrong !== null) throw new Error(`its answer is not valid: ${wrong}`);
+  JSON.stringify(value); // a value that JSON does not have could not be stored
   return value as HookOutput;
 }

@@ -1,4 +1,5 @@
 import type { AssistantMessage, ContentBlock, JsonValue, StreamFrame, Usage } from '#libs/contracts';
+import { admitFacts, admitPartial, admitUsage } from './admit.js';
 
 type OpenBlock = { type: 'text' | 'thinking'; text: string } | { type: 'function_call'; id: string; json: string };
 
@@ -7,20 +8,21 @@ type OpenBlock = { type: 'text' | 'thinking'; text: string } | { type: 'function
  * the same however long the message is.
  */
 export class MessageAccumulator {
-  private base: AssistantMessage | null = null;
+  private base: unknown = null;
   private readonly blocks: ContentBlock[] = [];
   private open: OpenBlock | null = null;
   private usage: Usage | null = null;
   /** The terminal message, once it has come. */
-  terminal: { message: AssistantMessage; failed: boolean; retryAfterMs?: number } | null = null;
+  terminal: { message: unknown; failed: boolean } | null = null;
 
   constructor(
     private readonly model: string,
     private readonly provider: string,
   ) {}
 
-  /** Takes one frame; returns the text that it adds, for somebody who watches. */
+  /** Takes one frame; returns the text that it adds, for somebody who watches. What is no frame, or one of a later version, adds nothing. */
   take(frame: StreamFrame): { kind: 'text' | 'thinking'; delta: string } | null {
+    if (typeof frame !== 'object' || frame === null) return null;
     switch (frame.type) {
       case 'start':
         this.base = frame.partial ?? null;
@@ -34,13 +36,14 @@ export class MessageAccumulator {
         return null;
       case 'text_delta':
       case 'thinking_delta': {
+        if (typeof frame.delta !== 'string') return null;
         const kind = frame.type === 'text_delta' ? 'text' : 'thinking';
         if (this.open?.type !== kind) this.begin({ type: kind, text: '' });
         if (this.open?.type === kind) this.open.text += frame.delta;
         return { kind, delta: frame.delta };
       }
       case 'functioncall_delta':
-        if (this.open?.type === 'function_call') this.open.json += frame.delta;
+        if (this.open?.type === 'function_call' && typeof frame.delta === 'string') this.open.json += frame.delta;
         return null;
       case 'text_end':
       case 'thinking_end':
@@ -48,7 +51,7 @@ export class MessageAccumulator {
         this.end(frame.partial);
         return null;
       case 'usage':
-        this.usage = frame.usage;
+        this.usage = admitUsage(frame.usage);
         return null;
       case 'ping':
       case 'stop':
@@ -60,8 +63,8 @@ export class MessageAccumulator {
         this.terminal = { message: frame.error, failed: true };
         return null;
       default: {
-        const unknown: never = frame;
-        throw new Error(`unknown frame ${JSON.stringify(unknown)}`);
+        frame satisfies never;
+        return null;
       }
     }
   }
@@ -71,10 +74,8 @@ export class MessageAccumulator {
     const open: ContentBlock[] = this.open === null || this.open.type === 'function_call' || this.open.text === '' ? [] : [{ type: this.open.type, text: this.open.text }];
     const content = [...this.blocks.filter((block) => block.type !== 'function_call'), ...open];
     if (content.length === 0 && this.usage === null) return null;
-    return {
-      role: 'assistant', content, model: this.base?.model ?? this.model, provider: this.base?.provider ?? this.provider,
-      stop_reason: 'aborted', timestamp: this.base?.timestamp ?? now, usage: this.usage ?? this.base?.usage ?? null,
-    };
+    const facts = admitFacts(this.base, { model: this.model, provider: this.provider, now });
+    return { role: 'assistant', content, stop_reason: 'aborted', ...facts, usage: this.usage ?? facts.usage };
   }
 
   private begin(block: OpenBlock): void {
@@ -85,8 +86,9 @@ export class MessageAccumulator {
   private end(partial: AssistantMessage | undefined): void {
     const open = this.open;
     this.open = null;
-    if (partial !== undefined) {
-      this.blocks.splice(0, this.blocks.length, ...partial.content);
+    if (typeof partial === 'object' && partial !== null) {
+      this.blocks.length = 0;
+      for (const block of admitPartial(partial)) this.blocks.push(block);
       return;
     }
     if (open === null) return;

@@ -4,6 +4,7 @@ import {
 import type { Bus } from '#libs/iii';
 import type { TurnFailure } from '../machine/decision.js';
 import type { TurnRecord } from '../record/record.js';
+import { admitMessage } from './admit.js';
 import { MessageAccumulator } from './accumulator.js';
 import { cleanContent } from './text.js';
 
@@ -72,9 +73,12 @@ export async function generate(bus: Bus, record: TurnRecord, generation: Generat
     const { response, error } = await answer;
     return { kind: 'failed', partial: partial(), failure: failureOf(response, error, model) };
   }
-  if (!terminal.failed) return { kind: 'message', message: { ...terminal.message, content: cleanContent(terminal.message.content) } };
+  const admission = admitMessage(terminal.message, { model, provider: provider ?? '', now: options.now() });
+  if ('fault' in admission) return { kind: 'failed', partial: partial(), failure: unusable(admission.fault, model) };
+  const message = { ...admission.message, content: cleanContent(admission.message.content) };
+  if (!terminal.failed && message.stop_reason !== 'error' && message.stop_reason !== 'aborted') return { kind: 'message', message };
   const { response } = await answer;
-  return { kind: 'failed', partial: cleaned(terminal.message.content.length > 0 ? terminal.message : accumulator.partial(options.now())), failure: failureOfMessage(terminal.message, response) };
+  return { kind: 'failed', partial: message.content.length > 0 ? message : partial(), failure: failureOfMessage(message, response) };
 }
 
 async function read(
@@ -107,7 +111,14 @@ const CODE_OF_KIND = {
   auth_expired: 'llm.auth_expired', rate_limited: 'llm.rate_limited', context_overflow: 'harness.context_overflow', transient: 'llm.transient', permanent: 'llm.permanent',
 } as const;
 
+const unusable = (fault: string, model: string): TurnFailure => ({
+  code: 'llm.permanent', message: `the answer of the model cannot be used: ${fault}`, retryable: false, kind: 'permanent', model,
+});
+
 function failureOfMessage(message: AssistantMessage, response: ChatResponse | undefined): TurnFailure {
+  if (message.stop_reason === 'aborted') {
+    return { code: 'llm.aborted', message: 'the generation was aborted', retryable: false, provider: message.provider, model: message.model };
+  }
   const kind = message.error_kind ?? 'permanent';
   return {
     code: CODE_OF_KIND[kind],
