@@ -142,6 +142,7 @@ describe('session events', () => {
     const again = recorder(two.bus, 'on::created');
     two.bus.registerTrigger({ type: 'session::created', function_id: 'on::created', config: {} });
     two.store.delivery.recover((owner) => two.store.processes.isGone(owner, Date.now()));
+    await again.until(1);
     expect(again.got).toMatchObject([{ session_id }]);
     release();
     await two.close();
