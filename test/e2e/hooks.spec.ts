@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { textOf, type Entry, type HookInput, type HookOutput, type JsonObject } from '#libs/contracts';
-import { agentCall, ScriptedModel, text, type Scripted } from '../support/scripted-model.js';
+import { type Entry, type HookInput, type HookOutput, type JsonObject, textOf } from '#libs/contracts';
+import { agentCall, type Scripted, ScriptedModel, text } from '../support/scripted-model.js';
 import { asks, says } from '../support/scripts.js';
 import { TurnRig } from '../support/turn-rig.js';
 
@@ -17,8 +17,11 @@ const open = async (...script: Scripted[]): Promise<void> => {
 const oneCall = (args = {}): Scripted[] => [asks(agentCall('c1', 'probe::run', args)), says('done')];
 const on = (point: string, id: string, run: (input: HookInput) => unknown, config: JsonObject = {}): HookInput[] =>
   rig.on(`harness::hook::${point}`, id, run, config) as HookInput[];
-const originOf = (entries: readonly Entry[], role: string): unknown => entries.find((e) => e.kind === 'message' && e.message.role === role)?.origin;
+const originOf = (entries: readonly Entry[], role: string): unknown =>
+  entries.find((e) => e.kind === 'message' && e.message.role === role)?.origin;
 const errorOf = (result: { details: unknown } | undefined): unknown => (result?.details as { error?: unknown } | null)?.error;
+const numberOf = (value: unknown): number => (value as { n: number }).n;
+const pathOf = (value: unknown): string => (value as { path: string }).path;
 const never = (): Promise<never> => new Promise(() => undefined);
 
 describe('the chain of a point', () => {
@@ -26,7 +29,12 @@ describe('the chain of a point', () => {
     await open(...oneCall({ path: 'x' }));
     const got = rig.function('probe::run');
     const add = (id: string, config: JsonObject = {}): void =>
-      void on('pre-trigger', id, ({ call }) => ({ decision: 'continue', mutations: { arguments: { path: `${(call?.arguments as { path: string }).path} ${id}` } } }), config);
+      void on(
+        'pre-trigger',
+        id,
+        ({ call }) => ({ decision: 'continue', mutations: { arguments: { path: `${pathOf(call?.arguments)} ${id}` } } }),
+        config,
+      );
     add('hook::z', { priority: -1 });
     add('hook::c');
     add('hook::b');
@@ -53,7 +61,10 @@ describe('the chain of a point', () => {
     await open(asks(agentCall('c1', 'probe::a'), agentCall('c2', 'probe::b'), agentCall('c3', 'probe::c')), says('done'));
     for (const id of ['probe::a', 'probe::b', 'probe::c']) rig.function(id);
     const order: string[] = [];
-    const twice = on('pre-trigger', 'hook::twice', ({ call }) => void order.push(`twice ${call?.id}`), { functions: ['probe::a'], priority: 5 });
+    const twice = on('pre-trigger', 'hook::twice', ({ call }) => void order.push(`twice ${call?.id}`), {
+      functions: ['probe::a'],
+      priority: 5,
+    });
     rig.bind('harness::hook::pre-trigger', 'hook::twice', { functions: ['probe::a'], priority: 5 });
     rig.bind('harness::hook::pre-trigger', 'hook::twice', { functions: ['probe::b'], priority: -5 });
     on('pre-trigger', 'hook::once', ({ call }) => void order.push(`once ${call?.id}`));
@@ -98,10 +109,21 @@ describe('the chain of a point', () => {
     const { session_id, turn_id } = await rig.turn('go');
     const base = { session_id, turn_id, step: 0, depth: 0 };
     expect(seen.get('pre_turn')).toEqual({ point: 'pre_turn', ...base });
-    expect(seen.get('pre_trigger')).toEqual({ point: 'pre_trigger', ...base, call: { id: 'c1', function_id: 'probe::run', arguments: { a: 1 } } });
+    expect(seen.get('pre_trigger')).toEqual({
+      point: 'pre_trigger',
+      ...base,
+      call: { id: 'c1', function_id: 'probe::run', arguments: { a: 1 } },
+    });
     expect(seen.get('post_trigger')).toEqual({
-      point: 'post_trigger', ...base,
-      result: { function_call_id: 'c1', function_id: 'probe::run', content: [{ type: 'text', text: '{"answer":42}' }], is_error: false, details: { answer: 42 } },
+      point: 'post_trigger',
+      ...base,
+      result: {
+        function_call_id: 'c1',
+        function_id: 'probe::run',
+        content: [{ type: 'text', text: '{"answer":42}' }],
+        is_error: false,
+        details: { answer: 42 },
+      },
     });
     expect(seen.get('pre_generate')?.generate).toMatchObject({ model: 'scripted-1', provider: 'scripted', messages: [{ role: 'user' }] });
     expect(seen.get('post_generate')?.generated?.message).toMatchObject({ role: 'assistant', stop_reason: 'function_call' });
@@ -130,8 +152,16 @@ describe('C11 a hook that fails', () => {
       const ended = await rig.turn('go');
       expect(performance.now() - started).toBeLessThan(1_500);
       expect([point, ended.status]).toEqual([point, point === 'pre-trigger' ? 'completed' : 'failed']);
-      if (point === 'pre-trigger') expect((await rig.results(ended.session_id))[0]).toMatchObject({ is_error: true, details: { error: 'hook_denied', hook: 'hook::bad' } });
-      else expect(ended).toMatchObject({ reason: `harness.${point.replace('-', '_')}_denied`, result_error: expect.stringContaining('hook::bad') as string });
+      if (point === 'pre-trigger')
+        expect((await rig.results(ended.session_id))[0]).toMatchObject({
+          is_error: true,
+          details: { error: 'hook_denied', hook: 'hook::bad' },
+        });
+      else
+        expect(ended).toMatchObject({
+          reason: `harness.${point.replace('-', '_')}_denied`,
+          result_error: expect.stringContaining('hook::bad') as string,
+        });
       binding.unregister();
     }
     expect(got).toEqual([]);
@@ -189,7 +219,9 @@ describe('a binding', () => {
     await open(...oneCall());
     rig.function('probe::run');
     const asked = rig.function('hook::it');
-    await expect(rig.call('engine::register_trigger', { trigger_type: 'harness::hook::pre-trigger', function_id: 'hook::it', config })).rejects.toThrow(message);
+    await expect(
+      rig.call('engine::register_trigger', { trigger_type: 'harness::hook::pre-trigger', function_id: 'hook::it', config }),
+    ).rejects.toThrow(message);
     await rig.turn('go');
     expect(asked).toEqual([]);
   });
@@ -197,7 +229,9 @@ describe('a binding', () => {
   it('of functions is only for the points of calls', async () => {
     await open();
     const config = { functions: ['probe::*'] };
-    await expect(rig.call('engine::register_trigger', { trigger_type: 'harness::hook::pre-turn', function_id: 'hook::it', config })).rejects.toThrow(/functions is for pre-trigger/);
+    await expect(
+      rig.call('engine::register_trigger', { trigger_type: 'harness::hook::pre-turn', function_id: 'hook::it', config }),
+    ).rejects.toThrow(/functions is for pre-trigger/);
   });
 
   it('C07 made again after a restart guards as before', async () => {
@@ -243,8 +277,13 @@ describe('annotations', () => {
     await rig.until(session_id, 'awaiting_functions');
     await rig.release(session_id, turn_id, 'c2');
     await rig.end(turn_id);
-    const origins = (await rig.entries(session_id)).filter((e) => e.kind === 'message' && e.message.role === 'function_result').map((e) => e.origin);
-    expect(origins).toEqual([{ turn_id, risk: 'c1' }, { turn_id, risk: 'c2' }]);
+    const origins = (await rig.entries(session_id))
+      .filter((e) => e.kind === 'message' && e.message.role === 'function_result')
+      .map((e) => e.origin);
+    expect(origins).toEqual([
+      { turn_id, risk: 'c1' },
+      { turn_id, risk: 'c2' },
+    ]);
   });
 });
 
@@ -254,11 +293,19 @@ describe('pre-generate', () => {
     rig.function('probe::run');
     on('pre-generate', 'hook::remind', ({ step }) => ({
       decision: 'continue',
-      mutations: { append_messages: [{ role: 'user', content: [text(`reminder ${step}`)], timestamp: 0 }, { role: 'user', content: [text('  ')], timestamp: 0 }] },
+      mutations: {
+        append_messages: [
+          { role: 'user', content: [text(`reminder ${step}`)], timestamp: 0 },
+          { role: 'user', content: [text('  ')], timestamp: 0 },
+        ],
+      },
     }));
     const { session_id } = await rig.turn('go');
     const asked = rig.model.requests.map(({ messages }) => messages.map((m) => `${m.role}: ${textOf(m.content)}`));
-    expect(asked).toEqual([['user: go', 'user: reminder 0'], ['user: go', 'assistant: ', 'function_result: {"ok":true}', 'user: reminder 1']]);
+    expect(asked).toEqual([
+      ['user: go', 'user: reminder 0'],
+      ['user: go', 'assistant: ', 'function_result: {"ok":true}', 'user: reminder 1'],
+    ]);
     expect(rig.lines(session_id)).toEqual(['user: go', 'assistant: [c1]', 'c1 ok: {"ok":true}', 'assistant: done']);
   });
 
@@ -267,7 +314,11 @@ describe('pre-generate', () => {
     rig.function('probe::run');
     on('pre-generate', 'hook::budget', ({ step }) => (step > 0 ? { decision: 'deny', reason: 'the budget is used up' } : undefined));
     const ended = await rig.turn('go');
-    expect(ended).toMatchObject({ status: 'failed', reason: 'harness.pre_generate_denied', result_error: 'hook::budget: the budget is used up' });
+    expect(ended).toMatchObject({
+      status: 'failed',
+      reason: 'harness.pre_generate_denied',
+      result_error: 'hook::budget: the budget is used up',
+    });
     expect(rig.model.requests).toHaveLength(1);
     expect(rig.lines(ended.session_id).at(-1)).toBe('(error)');
   });
@@ -299,11 +350,14 @@ describe('post-generate', () => {
 describe('post-trigger', () => {
   it('C13 runs once for every result, of two calls of two sessions at once, before anything is stored', async () => {
     rig = await TurnRig.open();
-    rig.model.fallback = ({ messages }) => (messages.at(-1)?.role === 'user' ? asks(agentCall('c1', 'secret::a'), agentCall('c2', 'secret::b')) : says('done'));
+    rig.model.fallback = ({ messages }) =>
+      messages.at(-1)?.role === 'user' ? asks(agentCall('c1', 'secret::a'), agentCall('c2', 'secret::b')) : says('done');
     for (const id of ['secret::a', 'secret::b']) rig.function(id, () => `token-${id}`);
     const seen = on('post-trigger', 'hook::mask', async ({ session_id, result }) => {
       await new Promise((resolve) => setTimeout(resolve, 10));
-      const content = (result?.content ?? []).map((block) => (block.type === 'text' ? { ...block, text: block.text.replace(/^token/, 'masked') } : block));
+      const content = (result?.content ?? []).map((block) =>
+        block.type === 'text' ? { ...block, text: block.text.replace(/^token/, 'masked') } : block,
+      );
       return { decision: 'continue', mutations: { content, details: { by: session_id } } };
     });
     await Promise.all(['one', 'two'].map((session_id) => rig.turn('go', { session_id })));
@@ -311,7 +365,10 @@ describe('post-trigger', () => {
     expect(pairs.sort()).toEqual(['one c1', 'one c2', 'two c1', 'two c2']);
     for (const session_id of ['one', 'two']) {
       const results = await rig.results(session_id);
-      expect(results.map(({ content, details }) => [textOf(content), details])).toEqual([['masked-secret::a', { by: session_id }], ['masked-secret::b', { by: session_id }]]);
+      expect(results.map(({ content, details }) => [textOf(content), details])).toEqual([
+        ['masked-secret::a', { by: session_id }],
+        ['masked-secret::b', { by: session_id }],
+      ]);
       expect(JSON.stringify(rig.disk(session_id))).not.toContain('token-');
       expect(JSON.stringify(rig.model.requests)).not.toContain('token-');
     }
@@ -320,7 +377,12 @@ describe('post-trigger', () => {
 
   it('sees results and errors of functions, but no denial and nothing that the loop made up', async () => {
     await open(
-      asks(agentCall('ok', 'probe::ok'), agentCall('throws', 'probe::throws'), agentCall('denied', 'harness::send'), agentCall('hooked', 'probe::hooked')),
+      asks(
+        agentCall('ok', 'probe::ok'),
+        agentCall('throws', 'probe::throws'),
+        agentCall('denied', 'harness::send'),
+        agentCall('hooked', 'probe::hooked'),
+      ),
       { content: [agentCall('cut', 'probe::ok')], stop_reason: 'length' },
       says('done'),
     );
@@ -338,9 +400,15 @@ describe('post-trigger', () => {
     await open(asks(agentCall('a', 'probe::a'), agentCall('b', 'probe::b')), says('done'));
     rig.function('probe::a');
     rig.function('probe::b', () => Promise.reject(new Error('bad')));
-    on('post-trigger', 'hook::turn', ({ result }) => ({ decision: 'continue', mutations: { is_error: result?.is_error !== true, content: [text(' ')] } }));
+    on('post-trigger', 'hook::turn', ({ result }) => ({
+      decision: 'continue',
+      mutations: { is_error: result?.is_error !== true, content: [text(' ')] },
+    }));
     const { session_id } = await rig.turn('go');
-    expect((await rig.results(session_id)).map(({ is_error, content }) => [is_error, textOf(content)])).toEqual([[true, '(no output)'], [false, '(no output)']]);
+    expect((await rig.results(session_id)).map(({ is_error, content }) => [is_error, textOf(content)])).toEqual([
+      [true, '(no output)'],
+      [false, '(no output)'],
+    ]);
   });
 });
 
@@ -349,7 +417,10 @@ describe('pre-trigger', () => {
     await open(asks(agentCall('c1', 'probe::closed'), agentCall('c2', 'probe::open')), says('done'));
     const closed = rig.function('probe::closed');
     const opened = rig.function('probe::open');
-    const seen = on('pre-trigger', 'hook::wide', ({ call }) => ({ decision: 'continue', mutations: { arguments: { function: 'probe::closed', function_id: 'probe::closed', was: call?.function_id ?? null } } }));
+    const seen = on('pre-trigger', 'hook::wide', ({ call }) => ({
+      decision: 'continue',
+      mutations: { arguments: { function: 'probe::closed', function_id: 'probe::closed', was: call?.function_id ?? null } },
+    }));
     const { session_id } = await rig.turn('go', { options: { functions: { allow: ['*'], deny: ['probe::closed'] } } });
     expect(seen.map(({ call }) => call?.id)).toEqual(['c2']);
     expect([closed, opened]).toEqual([[], [{ function: 'probe::closed', function_id: 'probe::closed', was: 'probe::open' }]]);
@@ -357,9 +428,22 @@ describe('pre-trigger', () => {
   });
 
   it('a child that it rewrites gets no more than its parent may', async () => {
-    await open(asks(agentCall('c1', 'harness::spawn', { task: 'try' })), asks(agentCall('k1', 'probe::closed')), says('child done'), says('done'));
+    await open(
+      asks(agentCall('c1', 'harness::spawn', { task: 'try' })),
+      asks(agentCall('k1', 'probe::closed')),
+      says('child done'),
+      says('done'),
+    );
     const closed = rig.function('probe::closed');
-    on('pre-trigger', 'hook::wide', ({ call }) => ({ decision: 'continue', mutations: { arguments: { ...(call?.arguments as JsonObject), options: { functions: { allow: ['*'] } } } } }), { functions: ['harness::spawn'] });
+    on(
+      'pre-trigger',
+      'hook::wide',
+      ({ call }) => ({
+        decision: 'continue',
+        mutations: { arguments: { ...(call?.arguments as JsonObject), options: { functions: { allow: ['*'] } } } },
+      }),
+      { functions: ['harness::spawn'] },
+    );
     const { status } = await rig.turn('go', { options: { functions: { allow: ['harness::spawn'] } } });
     expect([status, closed]).toEqual(['completed', []]);
   });
@@ -370,8 +454,14 @@ describe('a hold', () => {
     const model = new ScriptedModel(...oneCall({ a: 1 }));
     rig = await TurnRig.open({ model });
     const add = (id: string, decision: 'continue' | 'hold', priority: number): HookInput[] =>
-      on('pre-trigger', id, ({ call }) => ({ decision, mutations: { arguments: { ...(call?.arguments as JsonObject), [id]: true } } }), { priority });
-    const bindAll = (): [HookInput[], HookInput[], HookInput[]] => [add('hook::1', 'continue', 1), add('hook::2', 'hold', 2), add('hook::3', 'continue', 3)];
+      on('pre-trigger', id, ({ call }) => ({ decision, mutations: { arguments: { ...(call?.arguments as JsonObject), [id]: true } } }), {
+        priority,
+      });
+    const bindAll = (): [HookInput[], HookInput[], HookInput[]] => [
+      add('hook::1', 'continue', 1),
+      add('hook::2', 'hold', 2),
+      add('hook::3', 'continue', 3),
+    ];
     bindAll();
     rig.function('probe::run');
     const { session_id, turn_id } = await rig.send('go');
@@ -389,7 +479,11 @@ describe('a hold', () => {
   it('by two hooks in turn is released twice, and each sees the arguments so far', async () => {
     await open(...oneCall({ n: 0 }));
     const got = rig.function('probe::run');
-    for (const id of ['hook::a', 'hook::b']) on('pre-trigger', id, ({ call }) => ({ decision: 'hold', mutations: { arguments: { n: (call?.arguments as { n: number }).n + 1 } } }));
+    for (const id of ['hook::a', 'hook::b'])
+      on('pre-trigger', id, ({ call }) => ({
+        decision: 'hold',
+        mutations: { arguments: { n: numberOf(call?.arguments) + 1 } },
+      }));
     const { session_id, turn_id } = await rig.send('go');
     await rig.until(session_id, 'awaiting_functions');
     expect((await rig.release(session_id, turn_id, 'c1')).resolved).toBe(true);

@@ -1,6 +1,14 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { textOf, type ContentBlock, type JsonValue, type Model, type ProviderStreamRequest, type SendRequest, type TurnCompletedEvent } from '#libs/contracts';
-import { agentCall, ScriptedModel, text, type Scripted } from '../support/scripted-model.js';
+import {
+  type ContentBlock,
+  type JsonValue,
+  type Model,
+  type ProviderStreamRequest,
+  type SendRequest,
+  type TurnCompletedEvent,
+  textOf,
+} from '#libs/contracts';
+import { agentCall, type Scripted, ScriptedModel, text } from '../support/scripted-model.js';
 import { asks, held, says } from '../support/scripts.js';
 import { TurnRig } from '../support/turn-rig.js';
 
@@ -20,8 +28,18 @@ async function open(native: Scripted[], submitting: Scripted[] = [], config = ''
     config,
     prepare: async ({ bus }) => {
       await plain.register(bus, 'plain');
-      for (const [id, supports_structured_output] of [['scripted', true], ['plain', false]] as const) {
-        const model: Model = { id: `${id}-1`, provider: id, context_window: 200_000, max_output_tokens: 8_000, supports_tools: true, supports_structured_output };
+      for (const [id, supports_structured_output] of [
+        ['scripted', true],
+        ['plain', false],
+      ] as const) {
+        const model: Model = {
+          id: `${id}-1`,
+          provider: id,
+          context_window: 200_000,
+          max_output_tokens: 8_000,
+          supports_tools: true,
+          supports_structured_output,
+        };
         await bus.trigger({ function_id: 'router::provider::register', payload: { id, models: [model] } });
       }
     },
@@ -29,12 +47,19 @@ async function open(native: Scripted[], submitting: Scripted[] = [], config = ''
   completed = rig.on('harness::turn-completed', 'watch::completed', () => undefined) as TurnCompletedEvent[];
 }
 const want = (schema?: JsonValue, rest: Partial<SendRequest> = {}): Partial<SendRequest> => ({
-  options: { functions: { allow: ['*'] }, output: { type: 'json', ...(schema === undefined ? {} : { schema }) } }, ...rest,
+  options: { functions: { allow: ['*'] }, output: { type: 'json', ...(schema === undefined ? {} : { schema }) } },
+  ...rest,
 });
 const onPlain = { model: 'plain-1', provider: 'plain' };
-const submit = (id: string, args: JsonValue): ContentBlock => ({ type: 'function_call', id, function_id: 'submit_result', arguments: args });
+const submit = (id: string, args: JsonValue): ContentBlock => ({
+  type: 'function_call',
+  id,
+  function_id: 'submit_result',
+  arguments: args,
+});
 const number = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] };
-const lastUser = (request: ProviderStreamRequest | undefined): string => textOf(request?.messages.findLast((message) => message.role === 'user')?.content ?? []);
+const lastUser = (request: ProviderStreamRequest | undefined): string =>
+  textOf(request?.messages.findLast((message) => message.role === 'user')?.content ?? []);
 const toolNames = (request: ProviderStreamRequest | undefined): string[] => (request?.tools ?? []).map((tool) => tool.name);
 
 describe('an output contract asked of the provider', () => {
@@ -99,7 +124,13 @@ describe('C36 an answer', () => {
     expect(await rig.turn('go', want(number))).toMatchObject({ result: { n: 7 }, result_error: null });
   });
 
-  it.each<[string, JsonValue]>([['null', null], ['false', false], ['0', 0], ['""', ''], ['[]', []]])('%s is a result and not nothing', async (answer, value) => {
+  it.each<[string, JsonValue]>([
+    ['null', null],
+    ['false', false],
+    ['0', 0],
+    ['""', ''],
+    ['[]', []],
+  ])('%s is a result and not nothing', async (answer, value) => {
     await open([says(answer)], [asks(submit('s1', { result: value }))]);
     const schema = { type: ['null', 'boolean', 'number', 'string', 'array'] };
     for (const rest of [{}, onPlain]) {
@@ -113,8 +144,19 @@ describe('C36 an answer', () => {
 
 describe('an answer that does not meet its contract', () => {
   it('is asked for again by the names of the fields that fail', async () => {
-    const schema = { type: 'object', properties: { name: { type: 'string' }, items: { type: 'array', items: { type: 'object', properties: { price: { type: 'number' } }, required: ['price'] } } }, required: ['name', 'items'] };
-    await open([says('{"items": []}'), says('{"name": "a", "items": [{"price": 1}, {"price": "two"}]}'), says('{"name": "a", "items": []}')]);
+    const schema = {
+      type: 'object',
+      properties: {
+        name: { type: 'string' },
+        items: { type: 'array', items: { type: 'object', properties: { price: { type: 'number' } }, required: ['price'] } },
+      },
+      required: ['name', 'items'],
+    };
+    await open([
+      says('{"items": []}'),
+      says('{"name": "a", "items": [{"price": 1}, {"price": "two"}]}'),
+      says('{"name": "a", "items": []}'),
+    ]);
     expect(await rig.turn('go', want(schema))).toMatchObject({ result: { name: 'a', items: [] }, steps: 3 });
     expect(lastUser(rig.model.requests[1])).toContain('name is missing');
     expect(lastUser(rig.model.requests[2])).toContain('items.1.price must be number');
@@ -125,7 +167,12 @@ describe('an answer that does not meet its contract', () => {
     const ended = await rig.turn('go', want(number));
     expect(ended).toMatchObject({ status: 'completed', reason: 'invalid_result', result: 'three', steps: 3 });
     expect(ended.result_error).toContain('not one JSON value');
-    expect(completed[0]).toMatchObject({ status: 'completed', reason: 'invalid_result', result: 'three', result_error: ended.result_error });
+    expect(completed[0]).toMatchObject({
+      status: 'completed',
+      reason: 'invalid_result',
+      result: 'three',
+      result_error: ended.result_error,
+    });
     expect(await rig.status(ended.session_id)).toMatchObject({ result: 'three', result_error: ended.result_error });
     expect(await rig.turn('hi', { session_id: ended.session_id })).toMatchObject({ result: 'hello', result_error: null });
   });
@@ -145,7 +192,9 @@ describe('an answer that does not meet its contract', () => {
   it('C29 a model that only ever makes the same denied call stops at the limit without a result', async () => {
     await open([]);
     rig.model.fallback = () => asks(agentCall('c', 'harness::send'));
-    const ended = await rig.turn('go', { options: { functions: { allow: ['*'] }, output: { type: 'json', schema: number }, max_turns: 4 } });
+    const ended = await rig.turn('go', {
+      options: { functions: { allow: ['*'] }, output: { type: 'json', schema: number }, max_turns: 4 },
+    });
     expect(ended).toMatchObject({ status: 'completed', reason: 'max_turns', result: null });
     expect(ended.result_error).toContain('limit of 4');
     expect(rig.model.requests).toHaveLength(4);
@@ -178,7 +227,10 @@ describe('an output contract by submit_result', () => {
     expect(ended).toMatchObject({ status: 'completed', result: { n: 3 }, result_error: null, steps: 1 });
     const [request] = plain.requests;
     expect(request?.response_format ?? null).toBe(null);
-    expect(request?.tools?.find((tool) => tool.name === 'submit_result')).toMatchObject({ parameters: number, execution_mode: 'sequential' });
+    expect(request?.tools?.find((tool) => tool.name === 'submit_result')).toMatchObject({
+      parameters: number,
+      execution_mode: 'sequential',
+    });
     expect((await rig.results(ended.session_id)).map((r) => [r.function_call_id, r.is_error])).toEqual([['s1', false]]);
   });
 
@@ -196,7 +248,11 @@ describe('an output contract by submit_result', () => {
   it('of a value that is no object puts it into a field', async () => {
     await open([], [asks(submit('s1', { result: [1, 2] }))]);
     expect(await go({ type: 'array', items: { type: 'integer' } })).toMatchObject({ result: [1, 2] });
-    expect(plain.requests[0]?.tools?.at(-1)?.parameters).toMatchObject({ type: 'object', properties: { result: { type: 'array' } }, required: ['result'] });
+    expect(plain.requests[0]?.tools?.at(-1)?.parameters).toMatchObject({
+      type: 'object',
+      properties: { result: { type: 'array' } },
+      required: ['result'],
+    });
   });
 
   it('answers what does not fit with the field, and takes the next one', async () => {
@@ -209,7 +265,10 @@ describe('an output contract by submit_result', () => {
   });
 
   it('after the last try ends the turn with what was handed in and why', async () => {
-    await open([], ['a', 'b', 'c'].map((n) => asks(submit(n, { n }))));
+    await open(
+      [],
+      ['a', 'b', 'c'].map((n) => asks(submit(n, { n }))),
+    );
     const ended = await go(number);
     expect(ended).toMatchObject({ status: 'completed', reason: 'invalid_result', steps: 3 });
     expect(ended.result_error).toContain('n must be integer');
@@ -235,17 +294,20 @@ describe('an output contract by submit_result', () => {
     expect(await rig.end(turn_id)).toMatchObject({ status: 'completed', result: { n: 3 }, result_error: null });
   });
 
-  it.each(['delivered', 'released'])('beside a held call that is %s after another message does not end the turn over that message', async (how) => {
-    await open([], [asks(submit('s1', { n: 3 }), agentCall('c1', 'probe::run')), asks(submit('s2', { n: 4 }))]);
-    rig.function('probe::run');
-    rig.on('harness::hook::pre-trigger', 'gate::hold', () => ({ decision: 'hold' }));
-    const { session_id, turn_id } = await rig.send('go', want(number, onPlain));
-    await rig.until(session_id, 'awaiting_functions');
-    await rig.send('make it 4', { session_id });
-    if (how === 'released') await rig.release(session_id, turn_id, 'c1');
-    else await rig.deliver(session_id, turn_id, 'c1', 'by hand');
-    expect(await rig.end(turn_id)).toMatchObject({ status: 'completed', result: { n: 4 }, steps: 2 });
-  });
+  it.each(['delivered', 'released'])(
+    'beside a held call that is %s after another message does not end the turn over that message',
+    async (how) => {
+      await open([], [asks(submit('s1', { n: 3 }), agentCall('c1', 'probe::run')), asks(submit('s2', { n: 4 }))]);
+      rig.function('probe::run');
+      rig.on('harness::hook::pre-trigger', 'gate::hold', () => ({ decision: 'hold' }));
+      const { session_id, turn_id } = await rig.send('go', want(number, onPlain));
+      await rig.until(session_id, 'awaiting_functions');
+      await rig.send('make it 4', { session_id });
+      if (how === 'released') await rig.release(session_id, turn_id, 'c1');
+      else await rig.deliver(session_id, turn_id, 'c1', 'by hand');
+      expect(await rig.end(turn_id)).toMatchObject({ status: 'completed', result: { n: 4 }, steps: 2 });
+    },
+  );
 
   it('is not there for a turn that wants text: a call of it is a call of a function like any other', async () => {
     await open([asks(submit('s1', { n: 3 })), says('done')]);
@@ -256,22 +318,85 @@ describe('an output contract by submit_result', () => {
 });
 
 describe('C37 a schema', () => {
-  const tree = { $ref: '#/definitions/node', definitions: { node: { type: 'object', properties: { value: { type: 'integer' }, children: { type: 'array', items: { $ref: '#/definitions/node' } } }, required: ['value'] } } };
+  const tree = {
+    $ref: '#/definitions/node',
+    definitions: {
+      node: {
+        type: 'object',
+        properties: { value: { type: 'integer' }, children: { type: 'array', items: { $ref: '#/definitions/node' } } },
+        required: ['value'],
+      },
+    },
+  };
   const usable: [string, JsonValue, JsonValue, JsonValue][] = [
     ['with $ref and recursion', tree, { value: 1, children: [{ value: 2 }] }, { value: 1, children: [{ value: 'two' }] }],
-    ['with $defs of a newer draft', { $schema: 'https://json-schema.org/draft/2020-12/schema', $defs: { n: { type: 'integer' } }, type: 'object', properties: { n: { $ref: '#/$defs/n' } }, required: ['n'] }, { n: 1 }, { n: 'x' }],
-    ['with oneOf', { oneOf: [{ type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }, { type: 'object', properties: { b: { type: 'integer' } }, required: ['b'] }] }, { b: 1 }, { c: 1 }],
+    [
+      'with $defs of a newer draft',
+      {
+        $schema: 'https://json-schema.org/draft/2020-12/schema',
+        $defs: { n: { type: 'integer' } },
+        type: 'object',
+        properties: { n: { $ref: '#/$defs/n' } },
+        required: ['n'],
+      },
+      { n: 1 },
+      { n: 'x' },
+    ],
+    [
+      'with oneOf',
+      {
+        oneOf: [
+          { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },
+          { type: 'object', properties: { b: { type: 'integer' } }, required: ['b'] },
+        ],
+      },
+      { b: 1 },
+      { c: 1 },
+    ],
     ['with nullable', { type: 'object', properties: { a: { type: 'string', nullable: true } }, required: ['a'] }, { a: null }, { a: 1 }],
-    ['with a format that nobody knows', { type: 'object', properties: { a: { type: 'string', format: 'phase-of-the-moon' } }, required: ['a'] }, { a: 'x' }, { a: 1 }],
-    ['with a format that is checked', { type: 'object', properties: { a: { type: 'string', format: 'date' } }, required: ['a'] }, { a: '2024-02-29' }, { a: 'tomorrow' }],
-    ['with keywords of vendors', { 'x-order': 1, type: 'object', properties: { a: { type: 'string', 'x-widget': { big: true }, example: 'e', deprecated: true } }, required: ['a'] }, { a: 'x' }, {}],
+    [
+      'with a format that nobody knows',
+      { type: 'object', properties: { a: { type: 'string', format: 'phase-of-the-moon' } }, required: ['a'] },
+      { a: 'x' },
+      { a: 1 },
+    ],
+    [
+      'with a format that is checked',
+      { type: 'object', properties: { a: { type: 'string', format: 'date' } }, required: ['a'] },
+      { a: '2024-02-29' },
+      { a: 'tomorrow' },
+    ],
+    [
+      'with keywords of vendors',
+      {
+        'x-order': 1,
+        type: 'object',
+        properties: { a: { type: 'string', 'x-widget': { big: true }, example: 'e', deprecated: true } },
+        required: ['a'],
+      },
+      { a: 'x' },
+      {},
+    ],
     ['without a type', { properties: { a: { minimum: 3 } }, required: ['a'] }, { a: 3 }, { a: 1 }],
     ['of a list', { type: 'array', items: { type: 'integer' }, minItems: 2 }, [1, 2], [1]],
-    ['with limits', { type: 'object', properties: { a: { enum: ['x', 'y'] }, b: { type: 'string', pattern: '^[a-z]+$', maxLength: 3 } }, required: ['a'], additionalProperties: false }, { a: 'x', b: 'abc' }, { a: 'x', b: 'ABC' }],
+    [
+      'with limits',
+      {
+        type: 'object',
+        properties: { a: { enum: ['x', 'y'] }, b: { type: 'string', pattern: '^[a-z]+$', maxLength: 3 } },
+        required: ['a'],
+        additionalProperties: false,
+      },
+      { a: 'x', b: 'abc' },
+      { a: 'x', b: 'ABC' },
+    ],
     ['with an id', { $id: 'https://example.org/thing.json', type: 'object', required: ['a'] }, { a: 1 }, {}],
   ];
   it.each(usable)('%s is passed on as it is and checked here', async (_how, schema, good, bad) => {
-    await open([says(JSON.stringify(bad)), says(JSON.stringify(good))], [asks(submit('s1', Array.isArray(bad) ? { result: bad } : bad)), asks(submit('s2', Array.isArray(good) ? { result: good } : good))]);
+    await open(
+      [says(JSON.stringify(bad)), says(JSON.stringify(good))],
+      [asks(submit('s1', Array.isArray(bad) ? { result: bad } : bad)), asks(submit('s2', Array.isArray(good) ? { result: good } : good))],
+    );
     for (const rest of [{}, onPlain]) {
       const ended = await rig.turn('go', want(schema, rest));
       expect([ended.status, ended.steps, ended.result, ended.result_error]).toEqual(['completed', 2, good, null]);

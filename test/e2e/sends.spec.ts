@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { textOf, type CustomMessage, type HookInput, type ProviderStreamRequest, type SessionMeta } from '#libs/contracts';
+import { type CustomMessage, type HookInput, type ProviderStreamRequest, type SessionMeta, textOf } from '#libs/contracts';
 import type { ParkedMessage } from '#libs/turn';
 import { userTexts } from '../support/invariants.js';
 import { agentCall, ScriptedModel, text } from '../support/scripted-model.js';
@@ -19,7 +19,8 @@ const open = async (...script: ConstructorParameters<typeof ScriptedModel>): Pro
   rig = await TurnRig.open({ model: new ScriptedModel(...script) });
 };
 const note = (value: string): CustomMessage => ({ role: 'custom', custom_type: 'note', content: [text(value)], timestamp: 1 });
-const asked = (request: ProviderStreamRequest | undefined): string[] => (request?.messages ?? []).map((m) => `${m.role}: ${textOf(m.content)}`);
+const asked = (request: ProviderStreamRequest | undefined): string[] =>
+  (request?.messages ?? []).map((m) => `${m.role}: ${textOf(m.content)}`);
 const holdAll = (): void => void rig.on('harness::hook::pre-trigger', 'gate::hold', () => ({ decision: 'hold' }));
 
 describe('a send into a turn that runs', () => {
@@ -28,7 +29,8 @@ describe('a send into a turn that runs', () => {
     await open(first.script, says('answered all'));
     const { session_id, turn_id } = await rig.send('m0');
     await first.begun;
-    for (let n = 1; n <= 5; n += 1) expect(await rig.send(`m${n}`, { session_id })).toEqual({ accepted: true, session_id, turn_id, merged: true });
+    for (let n = 1; n <= 5; n += 1)
+      expect(await rig.send(`m${n}`, { session_id })).toEqual({ accepted: true, session_id, turn_id, merged: true });
     first.answer(text('answered m0'));
     expect(await rig.end(turn_id)).toMatchObject({ status: 'completed', result: 'answered all', steps: 2 });
     expect(asked(rig.model.requests[1])).toEqual(['user: m0', 'assistant: answered m0', ...[1, 2, 3, 4, 5].map((n) => `user: m${n}`)]);
@@ -141,7 +143,10 @@ describe('a message that its turn ends without', () => {
     await open(first.script);
     const { session_id, turn_id } = await rig.send('go', { options: { max_turns: 1 } });
     await first.begun;
-    expect(await rig.send('and me', { session_id, options: { system_prompt: 'mine', system_prompt_strategy: 'override' } })).toMatchObject({ turn_id, merged: true });
+    expect(await rig.send('and me', { session_id, options: { system_prompt: 'mine', system_prompt_strategy: 'override' } })).toMatchObject({
+      turn_id,
+      merged: true,
+    });
     return { session_id, turn_id, first };
   };
 
@@ -178,7 +183,12 @@ describe('a message that a crash left parked after the end', () => {
     const { session_id } = await rig.turn('hi');
     const options = rig.disk(session_id).turn?.record.options;
     if (options === undefined) throw new Error('there is no turn');
-    const body: ParkedMessage = { entry_id: 'e_left', message: { role: 'user', content: [text('left behind')], timestamp: 1 }, options, timestamp: 1 };
+    const body: ParkedMessage = {
+      entry_id: 'e_left',
+      message: { role: 'user', content: [text('left behind')], timestamp: 1 },
+      options,
+      timestamp: 1,
+    };
     await rig.close(true);
     const db = new Sqlite(join(rig.dataDir, 'harness.db'));
     db.prepare('INSERT INTO parked (session_id, entry_id, body) VALUES (?, ?, ?)').run(session_id, body.entry_id, JSON.stringify(body));
@@ -254,7 +264,10 @@ describe('an idempotency key', () => {
     expect(second.deduplicated).not.toBe(true);
     expect(second.turn_id).not.toBe(first.turn_id);
     await rig.end(second.turn_id);
-    expect(await rig.send('do it', { session_id: 'one', idempotency_key: 'k' })).toMatchObject({ turn_id: second.turn_id, deduplicated: true });
+    expect(await rig.send('do it', { session_id: 'one', idempotency_key: 'k' })).toMatchObject({
+      turn_id: second.turn_id,
+      deduplicated: true,
+    });
     expect(rig.lines('one')).toEqual(['user: do it', 'assistant: first', 'user: do it', 'assistant: second']);
   });
 });
@@ -282,7 +295,9 @@ describe('what comes with a send', () => {
     await open(says('one'), says('two'));
     await rig.turn('hi', { session_id: 'one', session: { title: 'First', metadata: { by: 'test' } } });
     await rig.turn('hi again', { session_id: 'one', session: { title: 'Second', metadata: { by: 'somebody' } } });
-    expect(await rig.call<{ meta: SessionMeta }>('session::get', { session_id: 'one' })).toMatchObject({ meta: { title: 'First', metadata: { by: 'test' } } });
+    expect(await rig.call<{ meta: SessionMeta }>('session::get', { session_id: 'one' })).toMatchObject({
+      meta: { title: 'First', metadata: { by: 'test' } },
+    });
     await expect(rig.send('x', { session: { metadata: 'no object' } })).rejects.toThrow('harness/invalid_request: session.metadata');
   });
 

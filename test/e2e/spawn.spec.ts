@@ -1,8 +1,17 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { callsOf, textOf, type ContentBlock, type FunctionResultMessage, type JsonValue, type ProviderStreamRequest, type SessionMeta, type SpawnResponse } from '#libs/contracts';
+import {
+  type ContentBlock,
+  callsOf,
+  type FunctionResultMessage,
+  type JsonValue,
+  type ProviderStreamRequest,
+  type SessionMeta,
+  type SpawnResponse,
+  textOf,
+} from '#libs/contracts';
 import { EventDelivery } from '../../libs/local/src/turns/delivery.js';
 import { gate } from '../support/rig.js';
-import { agentCall, ScriptedModel, text, type Scripted } from '../support/scripted-model.js';
+import { agentCall, type Scripted, ScriptedModel, text } from '../support/scripted-model.js';
 import { asks, fails, held, says } from '../support/scripts.js';
 import { TurnRig } from '../support/turn-rig.js';
 
@@ -29,27 +38,37 @@ const parts = (byTask: { [task: string]: (request: ProviderStreamRequest) => Scr
   return model;
 };
 const errorOf = (result: FunctionResultMessage | undefined): unknown => (result?.details as { error?: unknown } | null)?.error;
-const childOf = async (session_id: string, call = 'c1'): Promise<string> => (await rig.status(session_id))?.children.find((child) => child.function_call_id === call)?.session_id ?? '';
+const childOf = async (session_id: string, call = 'c1'): Promise<string> =>
+  (await rig.status(session_id))?.children.find((child) => child.function_call_id === call)?.session_id ?? '';
 const sessions = async (): Promise<SessionMeta[]> => (await rig.call<{ sessions: SessionMeta[] }>('session::list')).sessions;
 
 describe('a child of a turn', () => {
   it('is answered to its parent as text and as facts, and both sessions say how they hang together', async () => {
     await open('', asks(spawn('c1', 'add')), says('three'), says('it is three'));
     const events: unknown[] = [];
-    for (const type of ['harness::turn-started', 'harness::turn-completed']) rig.on(type, `watch::${type}`, (event) => void events.push([type, event]), { parent_session_id: 'root' });
+    for (const type of ['harness::turn-started', 'harness::turn-completed'])
+      rig.on(type, `watch::${type}`, (event) => void events.push([type, event]), { parent_session_id: 'root' });
     const { session_id, turn_id } = await rig.turn('go', { session_id: 'root' });
     const [result] = await rig.results(session_id);
     const child = await childOf(session_id);
     const childTurn = (await rig.status(child))?.turn_id;
     expect(result).toMatchObject({
-      function_call_id: 'c1', function_id: 'harness::spawn', is_error: false, content: [{ type: 'text', text: 'three' }],
+      function_call_id: 'c1',
+      function_id: 'harness::spawn',
+      is_error: false,
+      content: [{ type: 'text', text: 'three' }],
       details: { child_session_id: child, child_turn_id: childTurn, status: 'completed', result: 'three', result_error: null },
     });
     const parent = { session_id, turn_id, function_call_id: 'c1' };
-    expect(await rig.call('session::get', { session_id: child })).toMatchObject({ meta: { metadata: { parent_session_id: session_id, parent_turn_id: turn_id, function_call_id: 'c1', depth: 1 } } });
+    expect(await rig.call('session::get', { session_id: child })).toMatchObject({
+      meta: { metadata: { parent_session_id: session_id, parent_turn_id: turn_id, function_call_id: 'c1', depth: 1 } },
+    });
     expect(events).toMatchObject([
       ['harness::turn-started', { session_id: child, depth: 1, parent }],
-      ['harness::turn-completed', { session_id: child, turn_id: childTurn, depth: 1, parent, status: 'completed', result: 'three', terminal: true }],
+      [
+        'harness::turn-completed',
+        { session_id: child, turn_id: childTurn, depth: 1, parent, status: 'completed', result: 'three', terminal: true },
+      ],
     ]);
   });
 
@@ -58,7 +77,9 @@ describe('a child of a turn', () => {
     rig = await TurnRig.open({
       model: parts({
         go: (request) => (isFirst(request) ? asks(spawn('c1', 'slow'), spawn('c2', 'quick'), spawn('c3', 'quick too')) : says('done')),
-        slow: () => slow.script, quick: () => says('second'), 'quick too': () => says('third'),
+        slow: () => slow.script,
+        quick: () => says('second'),
+        'quick too': () => says('third'),
       }),
     });
     const { session_id, turn_id } = await rig.send('go');
@@ -69,22 +90,43 @@ describe('a child of a turn', () => {
     slow.answer(text('first'));
     expect(await rig.end(turn_id)).toMatchObject({ status: 'completed', result: 'done' });
     const answers = rig.model.requests.at(-1)?.messages.filter((message) => message.role === 'function_result') ?? [];
-    expect(answers.map((message) => [message.function_call_id, textOf(message.content)])).toEqual([['c1', 'first'], ['c2', 'second'], ['c3', 'third']]);
+    expect(answers.map((message) => [message.function_call_id, textOf(message.content)])).toEqual([
+      ['c1', 'first'],
+      ['c2', 'second'],
+      ['c3', 'third'],
+    ]);
   });
 
   it('hands over the value of its output contract', async () => {
     const schema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] };
     await open('', asks(spawn('c1', 'count', { output: { type: 'json', schema } })), says('{"n": 3}'), says('done'));
     const { session_id } = await rig.turn('go');
-    expect((await rig.results(session_id))[0]).toMatchObject({ is_error: false, content: [{ text: '{"n":3}' }], details: { result: { n: 3 }, result_error: null } });
+    expect((await rig.results(session_id))[0]).toMatchObject({
+      is_error: false,
+      content: [{ text: '{"n":3}' }],
+      details: { result: { n: 3 }, result_error: null },
+    });
   });
 
   it('of a call that cannot be understood is refused with the field, and none is made', async () => {
-    await open('', asks(agentCall('c1', 'harness::spawn', { what: 1 }), spawn('c2', ' '), spawn('c3', 'x', { output: { type: 'json', schema: { type: 'nope' } } }), spawn('c4', 'x', { functions: { allow: ['a[b]'] } })), says('done'));
+    await open(
+      '',
+      asks(
+        agentCall('c1', 'harness::spawn', { what: 1 }),
+        spawn('c2', ' '),
+        spawn('c3', 'x', { output: { type: 'json', schema: { type: 'nope' } } }),
+        spawn('c4', 'x', { functions: { allow: ['a[b]'] } }),
+      ),
+      says('done'),
+    );
     const { session_id } = await rig.turn('go');
     const results = await rig.results(session_id);
     expect(results.map(errorOf)).toEqual(Array.from({ length: 4 }, () => 'harness/invalid_request'));
-    expect(results.map((r) => /task is missing|task must not be empty|options\.output\.schema|options\.functions\.allow\[0\]/.test(textOf(r.content)))).toEqual([true, true, true, true]);
+    expect(
+      results.map((r) =>
+        /task is missing|task must not be empty|options\.output\.schema|options\.functions\.allow\[0\]/.test(textOf(r.content)),
+      ),
+    ).toEqual([true, true, true, true]);
     expect(await sessions()).toHaveLength(1);
   });
 
@@ -106,7 +148,10 @@ describe('a child of a turn', () => {
 
   it('takes at most the generations that its parent has left', async () => {
     rig = await TurnRig.open({
-      model: parts({ go: (r) => (isFirst(r) ? asks(spawn('c1', 'work', { max_turns: 100 })) : says('done')), work: (r) => asks(agentCall(`w${r.messages.length}`, 'probe::run')) }),
+      model: parts({
+        go: (r) => (isFirst(r) ? asks(spawn('c1', 'work', { max_turns: 100 })) : says('done')),
+        work: (r) => asks(agentCall(`w${r.messages.length}`, 'probe::run')),
+      }),
     });
     rig.function('probe::run');
     const { session_id } = await rig.turn('go', { options: { functions: { allow: ['*'] }, max_turns: 4 } });
@@ -120,7 +165,14 @@ describe('the policy of a child', () => {
     rig = await TurnRig.open({
       model: parts({
         go: (r) => (isFirst(r) ? asks(spawn('c1', 'work', { functions: { allow: ['*'], deny: ['files::write'] } })) : says('done')),
-        work: (r) => (isFirst(r) ? asks(...all.map((id, n) => (id === 'harness::spawn' ? spawn('w3', 'more', { functions: { allow: ['*'] } }) : agentCall(`w${n}`, id)))) : says('worked')),
+        work: (r) =>
+          isFirst(r)
+            ? asks(
+                ...all.map((id, n) =>
+                  id === 'harness::spawn' ? spawn('w3', 'more', { functions: { allow: ['*'] } }) : agentCall(`w${n}`, id),
+                ),
+              )
+            : says('worked'),
         more: (r) => (isFirst(r) ? asks(...all.slice(0, 3).map((id, n) => agentCall(`m${n}`, id))) : says('more worked')),
       }),
     });
@@ -128,7 +180,8 @@ describe('the policy of a child', () => {
     const { session_id } = await rig.turn('go', { options: { functions: { allow: ['files::*', 'harness::*'], deny: [] } } });
     const child = await childOf(session_id);
     const grandchild = await childOf(child, 'w3');
-    const codes = async (id: string): Promise<{ [call: string]: unknown }> => Object.fromEntries((await rig.results(id)).map((r) => [r.function_call_id, errorOf(r)]));
+    const codes = async (id: string): Promise<{ [call: string]: unknown }> =>
+      Object.fromEntries((await rig.results(id)).map((r) => [r.function_call_id, errorOf(r)]));
     expect(await codes(child)).toEqual({ w0: undefined, w1: 'policy_denied', w2: 'policy_denied', w3: undefined, w4: 'policy_denied' });
     expect(await codes(grandchild)).toEqual({ m0: undefined, m1: 'policy_denied', m2: 'policy_denied' });
     expect([called['files::read']?.length, called['files::write']?.length, called['mail::send']?.length]).toEqual([2, 0, 0]);
@@ -151,7 +204,9 @@ describe('the policy of a child', () => {
     const wild = Array.from({ length: 400 }, (_, n) => `*${n}${'x*'.repeat(60)}y`);
     await open('', asks(spawn('c1', 'work', { functions: { allow: wild } })), says('done'));
     const started = performance.now();
-    const { session_id } = await rig.turn('go', { options: { functions: { allow: ['harness::spawn', ...wild.map((glob) => `a${glob}`)] } } });
+    const { session_id } = await rig.turn('go', {
+      options: { functions: { allow: ['harness::spawn', ...wild.map((glob) => `a${glob}`)] } },
+    });
     expect(performance.now() - started).toBeLessThan(3_000);
     expect((await rig.results(session_id)).map(errorOf)).toEqual(['harness/invalid_request']);
     expect(await sessions()).toHaveLength(1);
@@ -166,18 +221,33 @@ describe('C34 limits', () => {
     expect(await sessions()).toHaveLength(1 + 2 + 4);
     expect((await rig.results(session_id)).map(errorOf).filter((code) => code !== undefined)).toEqual(['harness/spawn_fanout_exceeded']);
     const deepest = await childOf(await childOf(session_id));
-    expect((await rig.results(deepest)).map(errorOf)).toEqual(['harness/spawn_depth_exceeded', 'harness/spawn_depth_exceeded', 'harness/spawn_depth_exceeded']);
+    expect((await rig.results(deepest)).map(errorOf)).toEqual([
+      'harness/spawn_depth_exceeded',
+      'harness/spawn_depth_exceeded',
+      'harness/spawn_depth_exceeded',
+    ]);
   });
 
   it('of number count over all steps of a turn', async () => {
-    await open('max_children: 2\n', asks(spawn('c1', 'a')), says('ok'), asks(spawn('c2', 'b')), says('ok'), asks(spawn('c3', 'c')), says('done'));
+    await open(
+      'max_children: 2\n',
+      asks(spawn('c1', 'a')),
+      says('ok'),
+      asks(spawn('c2', 'b')),
+      says('ok'),
+      asks(spawn('c3', 'c')),
+      says('done'),
+    );
     const { session_id } = await rig.turn('go');
     expect((await rig.results(session_id)).map(errorOf)).toEqual([undefined, undefined, 'harness/spawn_fanout_exceeded']);
   });
 
   it('a child has as many children as its parent says, not more', async () => {
     rig = await TurnRig.open({
-      model: parts({ go: (r) => (isFirst(r) ? asks(spawn('c1', 'alone', { max_children: 0 })) : says('done')), alone: (r) => (isFirst(r) ? asks(spawn('k1', 'x')) : says('alone it is')) }),
+      model: parts({
+        go: (r) => (isFirst(r) ? asks(spawn('c1', 'alone', { max_children: 0 })) : says('done')),
+        alone: (r) => (isFirst(r) ? asks(spawn('k1', 'x')) : says('alone it is')),
+      }),
     });
     const { session_id } = await rig.turn('go');
     expect((await rig.results(await childOf(session_id))).map(errorOf)).toEqual(['harness/spawn_fanout_exceeded']);
@@ -186,11 +256,35 @@ describe('C34 limits', () => {
 
 describe('C35 a child that does not do its task', () => {
   const ways: [string, Scripted[], { [name: string]: JsonValue }, object, RegExp][] = [
-    ['fails', [fails('the key is bad', 'permanent', 'so far')], {}, { status: 'failed', reason: 'llm.permanent' }, /failed: the key is bad[\s\S]*not its final answer[\s\S]*so far/],
-    ['reaches its limit', [{ content: [text('half'), agentCall('k1', 'probe::run')] }], { max_turns: 1 }, { status: 'completed', reason: 'max_turns', result: 'half' }, /did not finish its task[\s\S]*limit of 1[\s\S]*half/],
+    [
+      'fails',
+      [fails('the key is bad', 'permanent', 'so far')],
+      {},
+      { status: 'failed', reason: 'llm.permanent' },
+      /failed: the key is bad[\s\S]*not its final answer[\s\S]*so far/,
+    ],
+    [
+      'reaches its limit',
+      [{ content: [text('half'), agentCall('k1', 'probe::run')] }],
+      { max_turns: 1 },
+      { status: 'completed', reason: 'max_turns', result: 'half' },
+      /did not finish its task[\s\S]*limit of 1[\s\S]*half/,
+    ],
     ['says nothing', [{ content: [] }], {}, { status: 'completed', result: '' }, /without an answer/],
-    ['ends with a call and no text', [asks(agentCall('k1', 'probe::run')), { content: [] }], {}, { status: 'completed', result: '' }, /without an answer/],
-    ['misses its contract', [says('no'), says('no'), says('still no')], { output: { type: 'json' } }, { status: 'completed', reason: 'invalid_result', result: 'still no' }, /did not finish its task: the answer is not one JSON value[\s\S]*still no/],
+    [
+      'ends with a call and no text',
+      [asks(agentCall('k1', 'probe::run')), { content: [] }],
+      {},
+      { status: 'completed', result: '' },
+      /without an answer/,
+    ],
+    [
+      'misses its contract',
+      [says('no'), says('no'), says('still no')],
+      { output: { type: 'json' } },
+      { status: 'completed', reason: 'invalid_result', result: 'still no' },
+      /did not finish its task: the answer is not one JSON value[\s\S]*still no/,
+    ],
   ];
 
   it.each(ways)('because it %s is an error for its parent, with the reason', async (_how, script, options, details, words) => {
@@ -212,7 +306,11 @@ describe('C35 a child that does not do its task', () => {
   it.each([['null'], ['false'], ['0'], ['""'], ['[]']])('is not one whose value is %s', async (value) => {
     await open('', asks(spawn('c1', 'work', { output: { type: 'json' } })), says(value), says('I see'));
     const { session_id } = await rig.turn('go');
-    expect((await rig.results(session_id))[0]).toMatchObject({ is_error: false, content: [{ text: value }], details: { result: JSON.parse(value) as JsonValue } });
+    expect((await rig.results(session_id))[0]).toMatchObject({
+      is_error: false,
+      content: [{ text: value }],
+      details: { result: JSON.parse(value) as JsonValue },
+    });
   });
 
   it('in time is stopped, and its parent is told that it timed out', async () => {
@@ -237,10 +335,17 @@ describe('the session of a child', () => {
     const entries = await rig.entries(session_id);
     const fork = await rig.call<{ session_id: string }>('session::fork', { session_id, entry_id: entries.at(-1)?.id });
     rig.model.then(says('hello'), says('you said hello'));
-    rig.on('harness::hook::pre-trigger', 'hook::into', ({ call }: { call: { arguments: { [name: string]: JsonValue } } }) => ({ decision: 'continue', mutations: { arguments: { ...call.arguments, session_id: fork.session_id } } }));
+    rig.on('harness::hook::pre-trigger', 'hook::into', ({ call }: { call: { arguments: { [name: string]: JsonValue } } }) => ({
+      decision: 'continue',
+      mutations: { arguments: { ...call.arguments, session_id: fork.session_id } },
+    }));
     expect(await rig.turn('ask it', { session_id })).toMatchObject({ status: 'completed', result: 'you said hello' });
     const inFork = rig.model.requests[2];
-    expect(inFork?.messages.map((m) => `${m.role}: ${textOf(m.content)}`)).toEqual(['user: hello', 'assistant: I am here', 'user: what did I say?']);
+    expect(inFork?.messages.map((m) => `${m.role}: ${textOf(m.content)}`)).toEqual([
+      'user: hello',
+      'assistant: I am here',
+      'user: what did I say?',
+    ]);
     expect(await childOf(session_id)).toBe(fork.session_id);
     excused = new RegExp(`^${fork.session_id}: assistant entry \\S+ of turn \\S+ has no step$`); // what was copied has ids of its own
   });
@@ -254,7 +359,10 @@ describe('the session of a child', () => {
     child = await childOf(session_id);
     rig.model.then(asks(spawn('d1', 'which?', undefined, { session_id: child })));
     await rig.turn('ask again', { session_id });
-    expect((await rig.results(session_id)).map((r) => [r.is_error, textOf(r.content)])).toEqual([[false, 'I will'], [false, 'it was 7']]);
+    expect((await rig.results(session_id)).map((r) => [r.is_error, textOf(r.content)])).toEqual([
+      [false, 'I will'],
+      [false, 'it was 7'],
+    ]);
     expect(rig.lines(child)).toEqual(['user: remember 7', 'assistant: I will', 'user: which?', 'assistant: it was 7']);
   });
 
@@ -280,7 +388,11 @@ describe('the session of a child', () => {
 
 describe('a spawn that is called directly', () => {
   it('starts a turn of its own at depth 0, with the default policy and what it asks for', async () => {
-    await open('default_model: scripted-1\ndefault_functions:\n  allow: ["probe::*"]\n', asks(agentCall('c1', 'probe::run'), agentCall('c2', 'other::run')), says('done'));
+    await open(
+      'default_model: scripted-1\ndefault_functions:\n  allow: ["probe::*"]\n',
+      asks(agentCall('c1', 'probe::run'), agentCall('c2', 'other::run')),
+      says('done'),
+    );
     const called = [rig.function('probe::run'), rig.function('other::run')];
     const { child_session_id, child_turn_id } = await rig.call<SpawnResponse>('harness::spawn', { task: 'go' });
     expect(await rig.end(child_turn_id)).toMatchObject({ status: 'completed', result: 'done' });
@@ -298,7 +410,11 @@ describe('a spawn that is called directly', () => {
     const grandchild = held();
     rig = await TurnRig.open({
       config: 'max_children: 2\n',
-      model: parts({ go: () => asks(agentCall('c1', 'probe::delegate')), sub: () => asks(agentCall('s1', 'secret::read')), wait: () => grandchild.script }),
+      model: parts({
+        go: () => asks(agentCall('c1', 'probe::delegate')),
+        sub: () => asks(agentCall('s1', 'secret::read')),
+        wait: () => grandchild.script,
+      }),
     });
     const secret = rig.function('secret::read');
     const answers: unknown[] = [];
@@ -306,11 +422,15 @@ describe('a spawn that is called directly', () => {
     rig.runtime.bus.registerFunction({ id: 'probe::delegate' }, async (_payload, context) => {
       for (const task of ['wait', 'sub', 'one too many']) {
         const payload = { task, options: { functions: { allow: ['*'] } } };
-        answers.push(await context.trigger<SpawnResponse>({ function_id: 'harness::spawn', payload }).catch((error: unknown) => String(error)));
+        answers.push(
+          await context.trigger<SpawnResponse>({ function_id: 'harness::spawn', payload }).catch((error: unknown) => String(error)),
+        );
       }
       begun.open();
       await stopped.promise;
-      answers.push(await context.trigger({ function_id: 'harness::spawn', payload: { task: 'too late' } }).catch((error: unknown) => String(error)));
+      answers.push(
+        await context.trigger({ function_id: 'harness::spawn', payload: { task: 'too late' } }).catch((error: unknown) => String(error)),
+      );
       return 'delegated';
     });
     const { session_id, turn_id } = await rig.send('go', { options: { functions: { allow: ['probe::*'] } } });
@@ -318,7 +438,9 @@ describe('a spawn that is called directly', () => {
     await grandchild.begun;
     expect(answers[2]).toContain('harness/spawn_fanout_exceeded');
     const report = await rig.status(session_id);
-    expect(report?.children.map((child) => child.session_id)).toEqual(answers.slice(0, 2).map((answer) => (answer as SpawnResponse).child_session_id));
+    expect(report?.children.map((child) => child.session_id)).toEqual(
+      answers.slice(0, 2).map((answer) => (answer as SpawnResponse).child_session_id),
+    );
     const [waiting, sub] = report?.children ?? [];
     expect(await rig.status(waiting?.session_id ?? '')).toMatchObject({ depth: 1 });
     await vi.waitFor(async () => expect((await rig.results(sub?.session_id ?? '')).map(errorOf)).toContain('policy_denied'));
@@ -363,7 +485,10 @@ describe('a child over crashes and repeats', () => {
   });
 
   it('that ends in another process answers its parent there', async () => {
-    const model = parts({ go: (r) => (isFirst(r) ? asks(spawn('c1', 'work')) : says('done')), work: (r) => (isFirst(r) ? asks(agentCall('k1', 'probe::run')) : says('worked')) });
+    const model = parts({
+      go: (r) => (isFirst(r) ? asks(spawn('c1', 'work')) : says('done')),
+      work: (r) => (isFirst(r) ? asks(agentCall('k1', 'probe::run')) : says('worked')),
+    });
     rig = await TurnRig.open({ model });
     rig.on('harness::hook::pre-trigger', 'gate::hold', () => ({ decision: 'hold' }), { functions: ['probe::*'] });
     rig.function('probe::run');

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { textOf, type TurnCompletedEvent } from '#libs/contracts';
-import { agentCall, ScriptedModel, type Scripted } from '../support/scripted-model.js';
-import { asks, held, says } from '../support/scripts.js';
+import { type TurnCompletedEvent, textOf } from '#libs/contracts';
 import { gate } from '../support/rig.js';
+import { agentCall, type Scripted, ScriptedModel } from '../support/scripted-model.js';
+import { asks, held, says } from '../support/scripts.js';
 import { TurnRig } from '../support/turn-rig.js';
 
 let rig: TurnRig;
@@ -42,7 +42,13 @@ describe('a stop', () => {
     const begun = gate();
     await open(async (_request, writer) => {
       writer.signal.addEventListener('abort', () => closed.open());
-      for (const frame of [{ type: 'text_start' }, { type: 'text_delta', delta: 'The first half' }, { type: 'text_end' }, { type: 'functioncall_start', id: 'c1' }, { type: 'functioncall_delta', delta: '{"function": "probe' }]) {
+      for (const frame of [
+        { type: 'text_start' },
+        { type: 'text_delta', delta: 'The first half' },
+        { type: 'text_end' },
+        { type: 'functioncall_start', id: 'c1' },
+        { type: 'functioncall_delta', delta: '{"function": "probe' },
+      ]) {
         await writer.send(frame);
       }
       begun.open();
@@ -56,7 +62,10 @@ describe('a stop', () => {
     await closed.promise;
     expect(got).toEqual([]);
     const [, answer] = await rig.entries(session_id);
-    expect(answer).toMatchObject({ kind: 'message', message: { role: 'assistant', stop_reason: 'aborted', content: [{ type: 'text', text: 'The first half' }] } });
+    expect(answer).toMatchObject({
+      kind: 'message',
+      message: { role: 'assistant', stop_reason: 'aborted', content: [{ type: 'text', text: 'The first half' }] },
+    });
   });
 
   it('C05 again and again, one after the other, is answered without an effect', async () => {
@@ -89,7 +98,10 @@ describe('a stop', () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(next).toEqual([]);
     const results = await rig.results(session_id);
-    expect(results.map((r) => [r.function_call_id, r.is_error, errorOf(r)])).toEqual([['c1', true, 'stopped'], ['c2', true, 'stopped']]);
+    expect(results.map((r) => [r.function_call_id, r.is_error, errorOf(r)])).toEqual([
+      ['c1', true, 'stopped'],
+      ['c2', true, 'stopped'],
+    ]);
     expect(results.map((r) => textOf(r.content).includes('may have run'))).toEqual([true, false]);
     expect(rig.lines(session_id).filter((line) => line === 'user: are you there?')).toHaveLength(1);
   });
@@ -108,26 +120,30 @@ describe('a stop', () => {
     await told.promise;
   });
 
-  it.each(['pre-turn', 'pre-generate', 'post-generate', 'pre-trigger', 'post-trigger'])('does not wait for a %s hook that hangs', async (point) => {
-    const asked = gate();
-    await open();
-    rig.model.fallback = ({ messages }) => (textOf(messages.at(-1)?.content ?? []) === 'and now?' ? says('go on') : asks(agentCall('c1', 'probe::run')));
-    rig.function('probe::run', () => 'not to be seen unmasked');
-    const hang = (): Promise<never> => {
-      asked.open();
-      return new Promise(() => undefined);
-    };
-    rig.function('hook::hang', hang);
-    const binding = rig.bind(`harness::hook::${point}`, 'hook::hang');
-    const { session_id, turn_id } = await rig.send('go');
-    await asked.promise;
-    expect(await rig.stop(session_id)).toEqual({ stopping: true });
-    await rig.end(turn_id);
-    binding.unregister();
-    expect(completed.filter((event) => event.turn_id === turn_id)).toMatchObject([{ status: 'cancelled' }]);
-    expect(await rig.turn('and now?', { session_id })).toMatchObject({ result: 'go on' });
-    expect(JSON.stringify([rig.disk(session_id), rig.events])).not.toContain('not to be seen unmasked');
-  });
+  it.each(['pre-turn', 'pre-generate', 'post-generate', 'pre-trigger', 'post-trigger'])(
+    'does not wait for a %s hook that hangs',
+    async (point) => {
+      const asked = gate();
+      await open();
+      rig.model.fallback = ({ messages }) =>
+        textOf(messages.at(-1)?.content ?? []) === 'and now?' ? says('go on') : asks(agentCall('c1', 'probe::run'));
+      rig.function('probe::run', () => 'not to be seen unmasked');
+      const hang = (): Promise<never> => {
+        asked.open();
+        return new Promise(() => undefined);
+      };
+      rig.function('hook::hang', hang);
+      const binding = rig.bind(`harness::hook::${point}`, 'hook::hang');
+      const { session_id, turn_id } = await rig.send('go');
+      await asked.promise;
+      expect(await rig.stop(session_id)).toEqual({ stopping: true });
+      await rig.end(turn_id);
+      binding.unregister();
+      expect(completed.filter((event) => event.turn_id === turn_id)).toMatchObject([{ status: 'cancelled' }]);
+      expect(await rig.turn('and now?', { session_id })).toMatchObject({ result: 'go on' });
+      expect(JSON.stringify([rig.disk(session_id), rig.events])).not.toContain('not to be seen unmasked');
+    },
+  );
 
   it('C15 of a turn that waits for held calls settles them, and a late release does nothing', async () => {
     await open(asks(agentCall('c1', 'probe::run'), agentCall('c2', 'probe::free'), agentCall('c3', 'probe::run')));
@@ -141,7 +157,11 @@ describe('a stop', () => {
     expect(await rig.deliver(session_id, turn_id, 'c3', 'late')).toEqual({ resolved: false, turn_resumed: false });
     expect(await rig.call('harness::sweep-pending')).toEqual({ ok: true, resolved: 0 });
     expect(got).toEqual([]);
-    expect((await rig.results(session_id)).map((r) => [r.function_call_id, errorOf(r)])).toEqual([['c2', undefined], ['c1', 'stopped'], ['c3', 'stopped']]);
+    expect((await rig.results(session_id)).map((r) => [r.function_call_id, errorOf(r)])).toEqual([
+      ['c2', undefined],
+      ['c1', 'stopped'],
+      ['c3', 'stopped'],
+    ]);
   });
 
   it('C15 against a release of the same call, many times, leaves one result each', async () => {
@@ -154,7 +174,10 @@ describe('a stop', () => {
       Array.from({ length: 20 }, async (_, n) => {
         const { session_id, turn_id } = await rig.send('go');
         await rig.until(session_id, 'awaiting_functions');
-        const [release, stop] = n % 2 === 0 ? [rig.release(session_id, turn_id, 'c1'), rig.stop(session_id)] : [rig.stop(session_id), rig.release(session_id, turn_id, 'c1')].reverse();
+        const [release, stop] =
+          n % 2 === 0
+            ? [rig.release(session_id, turn_id, 'c1'), rig.stop(session_id)]
+            : [rig.stop(session_id), rig.release(session_id, turn_id, 'c1')].reverse();
         await Promise.all([release, stop]);
         outcomes.add((await rig.end(turn_id)).status);
         expect(await rig.results(session_id)).toHaveLength(1);
@@ -171,7 +194,8 @@ describe('a stop', () => {
     rig.model.fallback = ({ messages }) => {
       const task = messages[0]?.role === 'user' ? textOf(messages[0].content) : '';
       depths.add(task);
-      if (task === 'root') return asks(agentCall('c1', 'harness::spawn', { task: 'child' }), agentCall('c2', 'harness::spawn', { task: 'other child' }));
+      if (task === 'root')
+        return asks(agentCall('c1', 'harness::spawn', { task: 'child' }), agentCall('c2', 'harness::spawn', { task: 'other child' }));
       if (task === 'child') return asks(agentCall('k1', 'harness::spawn', { task: 'grandchild' }));
       if (task === 'other child') return asks(agentCall('o1', 'probe::held'));
       return asks(agentCall('g1', 'probe::hang'), agentCall('g2', 'probe::never'));
@@ -210,7 +234,10 @@ describe('a stop', () => {
     await rig.seen('the text', (event): event is Extract<typeof event, { type: 'text_delta' }> => event.type === 'text_delta');
     await rig.stop(childId);
     expect(await rig.end(turn_id)).toMatchObject({ status: 'completed', result: 'without it, then' });
-    expect((await rig.results(session_id))[0]).toMatchObject({ is_error: true, details: { status: 'cancelled', child_session_id: childId } });
+    expect((await rig.results(session_id))[0]).toMatchObject({
+      is_error: true,
+      details: { status: 'cancelled', child_session_id: childId },
+    });
   });
 
   it('C40 right after the send, at any moment, leaves a session that takes the next message', async () => {
@@ -262,7 +289,10 @@ describe('a stop', () => {
     });
     await Promise.all(
       Array.from({ length: 10 }, async (_, n) => {
-        const { session_id, turn_id } = await rig.send('go', { session_id: `s-${n}`, options: { functions: { allow: ['*'] }, max_turns: 1_000 } });
+        const { session_id, turn_id } = await rig.send('go', {
+          session_id: `s-${n}`,
+          options: { functions: { allow: ['*'] }, max_turns: 1_000 },
+        });
         await new Promise((resolve) => setTimeout(resolve, 5 + n * 7));
         await rig.stop(session_id);
         answered.add(session_id);

@@ -1,14 +1,23 @@
 import type { AssistantMessage, ContentBlock, ErrorKind, StopReason, StreamFrame } from '#libs/contracts';
 import { gate } from './rig.js';
-import { text, type Scripted } from './scripted-model.js';
+import { type Scripted, text } from './scripted-model.js';
 
 /** A generation that says a text. */
-export const says = (value: string, stop_reason?: StopReason): Scripted => ({ content: [text(value)], ...(stop_reason === undefined ? {} : { stop_reason }) });
+export const says = (value: string, stop_reason?: StopReason): Scripted => ({
+  content: [text(value)],
+  ...(stop_reason === undefined ? {} : { stop_reason }),
+});
 /** A generation that makes calls. */
 export const asks = (...calls: ContentBlock[]): Scripted => ({ content: calls });
 
 const message = (content: ContentBlock[], over: Partial<AssistantMessage>): AssistantMessage => ({
-  role: 'assistant', content, model: 'scripted-1', provider: 'scripted', stop_reason: 'end', timestamp: 1, ...over,
+  role: 'assistant',
+  content,
+  model: 'scripted-1',
+  provider: 'scripted',
+  stop_reason: 'end',
+  timestamp: 1,
+  ...over,
 });
 
 /** A generation that fails, at once or after some text. */
@@ -38,8 +47,13 @@ export function held(first = ''): Held {
   return {
     begun: begun.promise,
     closed: closed.promise,
-    answer: (...content) => frame.open({ type: 'done', message: message(content, content.some((block) => block.type === 'function_call') ? { stop_reason: 'function_call' } : {}) }),
-    fail: (error_message) => frame.open({ type: 'error', error: message([], { stop_reason: 'error', error_kind: 'permanent', error_message }) }),
+    answer: (...content) =>
+      frame.open({
+        type: 'done',
+        message: message(content, content.some((block) => block.type === 'function_call') ? { stop_reason: 'function_call' } : {}),
+      }),
+    fail: (error_message) =>
+      frame.open({ type: 'error', error: message([], { stop_reason: 'error', error_kind: 'permanent', error_message }) }),
     script: async (_request, writer) => {
       const aborted = new Promise<void>((resolve) => writer.signal.addEventListener('abort', () => resolve(), { once: true }));
       void aborted.then(() => closed.open());

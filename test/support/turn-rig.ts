@@ -1,10 +1,19 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Entry, FunctionResolveResponse, FunctionResultMessage, JsonValue, SendRequest, SendResponse, StatusReport, StopResponse } from '#libs/contracts';
-import { openRuntime, type EmbeddedRuntime, type RuntimeRole } from '#libs/local';
+import type {
+  Entry,
+  FunctionResolveResponse,
+  FunctionResultMessage,
+  JsonValue,
+  SendRequest,
+  SendResponse,
+  StatusReport,
+  StopResponse,
+} from '#libs/contracts';
+import { type EmbeddedRuntime, openRuntime, type RuntimeRole } from '#libs/local';
 import type { FeedEvent } from '#libs/turn';
-import { readDisk, type DiskSession } from './disk.js';
+import { type DiskSession, readDisk } from './disk.js';
 import { requestFaults, sessionFaults } from './invariants.js';
 import { lines } from './rig.js';
 import { ScriptedModel } from './scripted-model.js';
@@ -19,6 +28,7 @@ export interface TurnRigOptions {
   config?: string;
   dataDir?: string;
   role?: RuntimeRole;
+  leaseMs?: number;
   prepare?: (runtime: EmbeddedRuntime) => void | Promise<void>;
 }
 
@@ -45,6 +55,7 @@ export class TurnRig {
     rig.runtime = await openRuntime({
       dataDir: rig.dataDir,
       role: options.role ?? 'client',
+      ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
       prepare: async (opened) => {
         opened.feed.subscribe((event) => rig.take(event));
         await rig.model.register(opened.bus);
@@ -85,7 +96,13 @@ export class TurnRig {
 
   /** Sends with every function allowed, unless told otherwise. */
   send(message: SendRequest['message'], over: Partial<SendRequest> = {}): Promise<SendResponse> {
-    return this.call<SendResponse>('harness::send', { message, model: 'scripted-1', provider: 'scripted', options: { functions: { allow: ['*'] } }, ...over });
+    return this.call<SendResponse>('harness::send', {
+      message,
+      model: 'scripted-1',
+      provider: 'scripted',
+      options: { functions: { allow: ['*'] } },
+      ...over,
+    });
   }
 
   stop(session_id: string, turn_id?: string): Promise<StopResponse> {
@@ -121,7 +138,7 @@ export class TurnRig {
           if (isIt(event)) resolve(event);
         };
         this.listeners.add(listener);
-        timer = setTimeout(() => reject(new Error(`${what} did not come; stored is ${this.stored()}`)), PATIENCE_MS);
+        timer = setTimeout(() => reject(new Error(`${what} did not come; not at rest: ${this.stored()}`)), PATIENCE_MS);
       });
     } finally {
       clearTimeout(timer);
@@ -132,7 +149,8 @@ export class TurnRig {
   /** Waits for a turn of the session that is none of `known`. */
   async nextTurn(session_id: string, ...known: string[]): Promise<string> {
     type Started = Extract<FeedEvent, { type: 'turn_started' }>;
-    const isNew = (event: FeedEvent): event is Started => event.type === 'turn_started' && event.session_id === session_id && !known.includes(event.turn_id);
+    const isNew = (event: FeedEvent): event is Started =>
+      event.type === 'turn_started' && event.session_id === session_id && !known.includes(event.turn_id);
     return (await this.seen(`another turn of ${session_id}`, isNew)).turn_id;
   }
 
@@ -157,13 +175,21 @@ export class TurnRig {
   }
 
   async entries(session_id: string): Promise<Entry[]> {
-    const { messages } = await this.call<{ messages: { entry_id: string }[] }>('session::messages', { session_id, limit: 500, include_custom: true });
-    const found = await Promise.all(messages.map(({ entry_id }) => this.call<{ entry: Entry } | null>('session::get-message', { session_id, entry_id })));
+    const { messages } = await this.call<{ messages: { entry_id: string }[] }>('session::messages', {
+      session_id,
+      limit: 500,
+      include_custom: true,
+    });
+    const found = await Promise.all(
+      messages.map(({ entry_id }) => this.call<{ entry: Entry } | null>('session::get-message', { session_id, entry_id })),
+    );
     return found.flatMap((row) => (row === null ? [] : [row.entry]));
   }
 
   async results(session_id: string): Promise<FunctionResultMessage[]> {
-    return (await this.entries(session_id)).flatMap((entry) => (entry.kind === 'message' && entry.message.role === 'function_result' ? [entry.message] : []));
+    return (await this.entries(session_id)).flatMap((entry) =>
+      entry.kind === 'message' && entry.message.role === 'function_result' ? [entry.message] : [],
+    );
   }
 
   /** A session as it is on disk. */
@@ -180,7 +206,9 @@ export class TurnRig {
 
   /** What is broken once all turns are over: invariants of the stored sessions, requests that no provider would take, reports. */
   faults(): string[] {
-    const requests = this.model.requests.flatMap(({ messages }, index) => requestFaults(messages).map((fault) => `request ${index}: ${fault}`));
+    const requests = this.model.requests.flatMap(({ messages }, index) =>
+      requestFaults(messages).map((fault) => `request ${index}: ${fault}`),
+    );
     return [...readDisk(this.dataDir).sessions.flatMap(sessionFaults), ...requests, ...this.reports];
   }
 
@@ -195,8 +223,14 @@ export class TurnRig {
     for (const listener of this.listeners) listener(event);
   }
 
+  /** The sessions whose turn has not ended. */
   private stored(): string {
-    const turns = readDisk(this.dataDir).sessions.map((session) => ({ id: session.session_id, turn: session.turn, lines: lines(session.entries) }));
-    return JSON.stringify(turns.slice(-3), null, 1);
+    const open = readDisk(this.dataDir).sessions.filter(({ turn }) => turn?.status === 'running' || turn?.status === 'awaiting_functions');
+    return open
+      .map(
+        ({ session_id, turn, entries }) =>
+          `${session_id}: ${JSON.stringify({ ...turn?.record, options: undefined })} after ${JSON.stringify(lines(entries).slice(-8))}`,
+      )
+      .join('; ');
   }
 }

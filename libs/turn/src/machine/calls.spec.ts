@@ -118,6 +118,11 @@ describe('planCalls', () => {
     expect(planCalls(messageOf([call('1', 'a::b'), { type: 'text', text: 'and th' }], 'length'), open)[0]?.refusal).toBeNull();
   });
 
+  it('runs the first 128 calls of one answer', () => {
+    const plan = planCalls(messageOf(Array.from({ length: 200 }, (_, n) => call(`c${n}`, 'a::b'))), open);
+    expect(plan.map((p) => p.refusal?.code ?? 'runs')).toEqual(Array.from({ length: 200 }, (_, n) => (n < 128 ? 'runs' : 'too_many_calls')));
+  });
+
   it('takes submissions of the output contract without asking the policy, and unwraps a lone `result`', () => {
     const context: PlanContext = { refusalOf: () => 'no', isHooked: () => true, submissionFault: (value) => (value === 7 || (typeof value === 'object' && value !== null && 'ok' in value) ? null : 'wrong') };
     const submit = (args: JsonValue) => planOf(call('c', 'submit_result', args), context).submission;

@@ -9,7 +9,7 @@ export const SPAWN = 'harness::spawn';
 
 /** A call that the loop refuses by itself, with a stable code for `details.error`. */
 export interface CallRefusal {
-  code: 'policy_denied' | 'arguments_truncated' | 'agent_trigger_no_target' | 'invalid_arguments';
+  code: 'policy_denied' | 'too_many_calls' | 'arguments_truncated' | 'agent_trigger_no_target' | 'invalid_arguments';
   message: string;
 }
 
@@ -42,6 +42,8 @@ export interface PlanContext {
   submissionFault?: (value: JsonValue) => string | null;
 }
 
+/** Calls of one answer that are carried out. */
+const MAX_CALLS = 128;
 const KEEPABLE_ID = /^[A-Za-z0-9_-]{1,64}$/;
 /** Ids whose result entry would have the id of another entry of the turn. */
 const RESERVED_ID = /^(?:\d+_(?:assistant|compaction)|nudge_\d+|error|stopped|max_turns)$/;
@@ -80,6 +82,7 @@ export function planCalls(message: AssistantMessage, context: PlanContext): Plan
   const calls = callsOf(message.content);
   return calls.map((call, index) => {
     const unwrapped = unwrap(call);
+    if (index >= MAX_CALLS) return { ...unwrapped, refusal: tooMany(unwrapped.function_id) };
     const cut = message.stop_reason === 'length' && index === calls.length - 1 && message.content.at(-1) === call;
     if (cut) return { ...unwrapped, refusal: truncated(unwrapped.function_id) };
     if (unwrapped.function_id === SUBMIT_RESULT && context.submissionFault !== undefined) return submissionOf(unwrapped, context.submissionFault);
@@ -96,6 +99,11 @@ function submissionOf(call: PlannedCall, faultOf: (value: JsonValue) => string |
   const unwraps = fault !== null && wrapped !== undefined && faultOf(wrapped) === null;
   return { ...call, submission: unwraps ? { value: wrapped, fault: null } : { value: given, fault } };
 }
+
+const tooMany = (functionId: string): CallRefusal => ({
+  code: 'too_many_calls',
+  message: `${functionId} was not called: one answer may make ${MAX_CALLS} calls. Call it again in your next answer.`,
+});
 
 const truncated = (functionId: string): CallRefusal => ({
   code: 'arguments_truncated',

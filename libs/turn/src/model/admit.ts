@@ -4,7 +4,13 @@ import { wellFormed } from './text.js';
 /** Arguments that nest deeper than this are not taken. */
 const MAX_DEPTH = 200;
 const STOP_REASONS: ReadonlySet<unknown> = new Set<StopReason>(['end', 'length', 'function_call', 'aborted', 'error']);
-const ERROR_KINDS: ReadonlySet<unknown> = new Set<ErrorKind>(['auth_expired', 'rate_limited', 'context_overflow', 'transient', 'permanent']);
+const ERROR_KINDS: ReadonlySet<unknown> = new Set<ErrorKind>([
+  'auth_expired',
+  'rate_limited',
+  'context_overflow',
+  'transient',
+  'permanent',
+]);
 
 /** What a message says of itself when its provider does not. */
 export interface MessageDefaults {
@@ -48,7 +54,10 @@ export function admitMessage(value: unknown, defaults: MessageDefaults): Admissi
 }
 
 /** Who wrote a message, when, and at what cost. */
-export function admitFacts(value: unknown, defaults: MessageDefaults): Pick<AssistantMessage, 'model' | 'provider' | 'timestamp' | 'usage'> {
+export function admitFacts(
+  value: unknown,
+  defaults: MessageDefaults,
+): Pick<AssistantMessage, 'model' | 'provider' | 'timestamp' | 'usage'> {
   const { model, provider, timestamp, usage } = isObject(value) ? value : {};
   return {
     model: textOr(model, defaults.model),
@@ -140,4 +149,5 @@ function plain(value: unknown, depth: number): JsonValue | undefined {
 }
 
 const textOr = (value: unknown, otherwise: string): string => (typeof value === 'string' && value !== '' ? value : otherwise);
-const isObject = (value: unknown): value is { [key: string]: unknown } => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is { [key: string]: unknown } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

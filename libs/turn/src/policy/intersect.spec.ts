@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { narrow } from '../spawn/prepare.js';
 import { compileGlob, globFault } from './glob.js';
-import { intersectGlobs, IntersectionTooLarge } from './intersect.js';
+import { IntersectionTooLarge, intersectGlobs } from './intersect.js';
 import { compilePolicy } from './policy.js';
 
 /** Few letters, so that random globs and ids meet often. */
@@ -25,11 +25,17 @@ function naive(source: string, text: string): boolean {
 
 describe('globs', () => {
   it('match what their words say', () => {
-    fc.assert(fc.property(glob, id, (source, text) => compileGlob(source).matches(text) === naive(source, text)), { numRuns: 5_000 });
+    fc.assert(
+      fc.property(glob, id, (source, text) => compileGlob(source).matches(text) === naive(source, text)),
+      { numRuns: 5_000 },
+    );
   });
 
   it('match what they are filled with', () => {
-    fc.assert(fc.property(glob, fc.array(id, { maxLength: 4 }), (source, fill) => compileGlob(source).matches(filled(source, fill))), { numRuns: 2_000 });
+    fc.assert(
+      fc.property(glob, fc.array(id, { maxLength: 4 }), (source, fill) => compileGlob(source).matches(filled(source, fill))),
+      { numRuns: 2_000 },
+    );
   });
 });
 
@@ -73,7 +79,11 @@ describe('the intersection of two lists of globs', () => {
 
   it.each([
     ['too many globs', ['*a'.repeat(120)], [`${'*b'.repeat(120)}*`]],
-    ['too much work', Array.from({ length: 2_000 }, (_, n) => `*${n}${'x*'.repeat(50)}y`), Array.from({ length: 50 }, (_, n) => `*${n}${'x*'.repeat(50)}z`)],
+    [
+      'too much work',
+      Array.from({ length: 2_000 }, (_, n) => `*${n}${'x*'.repeat(50)}y`),
+      Array.from({ length: 50 }, (_, n) => `*${n}${'x*'.repeat(50)}z`),
+    ],
   ])('that takes %s is refused, soon', (_what, a, b) => {
     const started = performance.now();
     expect(() => intersectGlobs(a, [...b, ...a.map((source) => `${source.slice(0, -1)}*`)])).toThrow(IntersectionTooLarge);

@@ -26,6 +26,9 @@ export function normalizePolicy(input: FunctionPolicyInput | null | undefined, f
   return policy;
 }
 
+/** An id without spaces, control and invisible characters: what looks like another id, or reads as one elsewhere, is none. */
+const FUNCTION_ID = /^[^\s\p{Cc}\p{Cf}\p{Cs}]{1,300}$/u;
+
 const cache = new WeakMap<object, { lifted: string; policy: DispatchPolicy }>();
 
 /** Compiles a turn's policy; the same options give the same object. */
@@ -52,6 +55,7 @@ function build(allow: readonly string[], deny: readonly string[], never: readonl
     allow,
     deny,
     refusal: (id) => {
+      if (!FUNCTION_ID.test(id)) return `${JSON.stringify(id.slice(0, 200))} was not called: it is not the id of a function.`;
       if (never.some((glob) => glob.matches(id))) return `${id} was not called: it is never open to a model.`;
       const by = denied.find((glob) => glob.matches(id));
       if (by !== undefined) return `${id} was not called: the policy of this conversation denies ${by.source}.`;
