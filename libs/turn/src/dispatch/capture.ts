@@ -100,6 +100,16 @@ const sizeOf = (result: CallResult): number => Buffer.byteLength(JSON.stringify(
 
 function headAndTail(text: string, room: number, size: number, limit: number): string {
   const whole = text.length <= room * 2;
-  const mark = `<omitted: the result has ${Math.floor(size / 1024)} KB, the limit is ${Math.floor(limit / 1024)} KB; ${whole ? 'what is not text' : 'its middle'} is left out here>`;
+  const mark = omitted('result', size, limit, whole ? 'what is not text' : 'its middle');
   return whole ? `${mark}\n${wellFormed(text)}` : wellFormed(`${mark}\n${headOf(text, room)}\n[...]\n${tailOf(text, room)}`);
 }
+
+/** Keeps the message of an error within `max` characters, and a mark: its start and its end stay. */
+export function capError(message: string, max: number): string {
+  if (message.length <= max) return message;
+  const room = Math.floor(max / 2);
+  return `${omitted('error', message.length, max, 'its middle')}\n${headOf(message, room)}\n[...]\n${tailOf(message, room)}`;
+}
+
+const omitted = (what: string, size: number, limit: number, left: string): string =>
+  `<omitted: the ${what} has ${Math.floor(size / 1024)} KB, the limit is ${Math.floor(limit / 1024)} KB; ${left} is left out here>`;

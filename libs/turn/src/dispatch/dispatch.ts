@@ -3,12 +3,15 @@ import type { Bus } from '#libs/iii';
 import type { PlannedCall } from '../machine/calls.js';
 import type { CallResult } from '../machine/decision.js';
 import { syntheticResult } from '../machine/results.js';
-import { cut } from '../model/text.js';
+import { wellFormed } from '../model/text.js';
 import type { DispatchPolicy } from '../policy/policy.js';
 import type { TurnRecord } from '../record/record.js';
 import { fitArguments } from './arguments.js';
-import { captureResult, capResult, toJson } from './capture.js';
+import { capError, captureResult, capResult, toJson } from './capture.js';
 import { filterDiscovery } from './discovery.js';
+
+/** Characters of an error that are kept. */
+const MAX_ERROR = 20_000;
 
 export interface DispatchOptions {
   timeoutMs: number;
@@ -59,6 +62,6 @@ function failedResult(id: string, error: unknown, timeoutMs: number): CallResult
   }
   if (code === BUS_CODES.stopped) return syntheticResult('function_unavailable', id, `${id} went away while it ran; it may have run.`);
   if (code === BUS_CODES.timeout) return syntheticResult('timeout', id, `${id} gave no result within ${timeoutMs} ms; it may still run.`);
-  const message = cut(errorMessage(error).trim() || 'the function failed without a message', 20_000);
+  const message = capError(wellFormed(errorMessage(error)).trim() || 'the function failed without a message', MAX_ERROR);
   return { content: [{ type: 'text', text: message }], details: { error: { code, message } }, is_error: true };
 }
