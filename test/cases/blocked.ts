@@ -30,7 +30,9 @@ function block(): void {
 const model = new ScriptedModel();
 model.fallback = ({ messages }) => {
   if (where === 'generation') block();
-  return { content: messages.length === 1 && where === 'call' ? [agentCall('c1', 'probe::block')] : [text('The blocked process answers.')] };
+  return {
+    content: messages.length === 1 && where === 'call' ? [agentCall('c1', 'probe::block')] : [text('The blocked process answers.')],
+  };
 };
 const runtime = await openRuntime({
   dataDir,
@@ -48,7 +50,13 @@ const runtime = await openRuntime({
     if (level === 'error' || level === 'warn') process.stderr.write(`${level}: ${message} ${JSON.stringify(context)}\n`);
   },
 });
-const payload = { session_id: 's_blocked', message: 'go', model: 'scripted-1', provider: 'scripted', options: { functions: { allow: ['probe::*'] } } };
+const payload = {
+  session_id: 's_blocked',
+  message: 'go',
+  model: 'scripted-1',
+  provider: 'scripted',
+  options: { functions: { allow: ['probe::*'] } },
+};
 await runtime.bus.trigger({ function_id: 'harness::send', payload });
 while (openTurns(dataDir).length > 0) await sleep(20);
 await sleep(100); // time for a late write, if there is one

@@ -78,7 +78,19 @@ describe.each([
     await open();
     rig.model.then(async (_request, writer) => {
       await rig.send('and this', { session_id: 's_late' });
-      await writer.send({ type: 'error', error: { role: 'assistant', content: [text('half')], model: 'm', provider: 'scripted', stop_reason: 'error', error_kind: 'permanent', error_message: 'broke', timestamp: 1 } });
+      await writer.send({
+        type: 'error',
+        error: {
+          role: 'assistant',
+          content: [text('half')],
+          model: 'm',
+          provider: 'scripted',
+          stop_reason: 'error',
+          error_kind: 'permanent',
+          error_message: 'broke',
+          timestamp: 1,
+        },
+      });
     }, says('Answered.'));
     breakCommits({ 'turn-failed': { times: 1, stored } });
     const { turn_id } = await rig.send('hi', { session_id: 's_late' });
@@ -93,7 +105,9 @@ it('C02 a database that refuses the end for a while gets it once it takes it', a
   await open();
   rig.model.fallback = () => says('Hello.');
   const db = new Sqlite(join(rig.dataDir, DATABASE_FILE));
-  db.exec(`CREATE TRIGGER refuse BEFORE UPDATE ON turns WHEN NEW.status IN ('completed', 'failed') BEGIN SELECT RAISE(ABORT, 'not now'); END`);
+  db.exec(
+    `CREATE TRIGGER refuse BEFORE UPDATE ON turns WHEN NEW.status IN ('completed', 'failed') BEGIN SELECT RAISE(ABORT, 'not now'); END`,
+  );
   const { session_id, turn_id } = await rig.send('hi');
   await vi.waitFor(() => expect(rig.reports.join()).toContain('tried again'), { timeout: 5_000 });
   expect(await rig.status(session_id)).toMatchObject({ status: 'running' });

@@ -2,15 +2,24 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ContentBlock, SendRequest } from '#libs/contracts';
 import type { FeedEvent } from '#libs/turn';
 import type { TurnRig } from '../support/turn-rig.js';
-import { MODELS, VendorRig, type VendorModel } from './vendors.js';
+import { MODELS, type VendorModel, VendorRig } from './vendors.js';
 
 const MEGABYTE = 1_048_576;
-const image = (megabytes: number, mime = 'image/png'): ContentBlock => ({ type: 'image', mime, data: 'A'.repeat(Math.floor(megabytes * MEGABYTE / 4) * 4) });
+const image = (megabytes: number, mime = 'image/png'): ContentBlock => ({
+  type: 'image',
+  mime,
+  data: 'A'.repeat(Math.floor((megabytes * MEGABYTE) / 4) * 4),
+});
 const call = (fn: string, id: string): { call: string; id: string; args: object } => ({
-  call: 'agent_trigger', id, args: { function: fn, description: 'looks', payload: {} },
+  call: 'agent_trigger',
+  id,
+  args: { function: fn, description: 'looks', payload: {} },
 });
 type Delta = Extract<FeedEvent, { type: 'thinking_delta' | 'text_delta' }>;
-const streamed = (turnId: string, type: Delta['type']) => (event: FeedEvent): event is Delta => event.type === type && event.turn_id === turnId;
+const streamed =
+  (turnId: string, type: Delta['type']) =>
+  (event: FeedEvent): event is Delta =>
+    event.type === type && event.turn_id === turnId;
 
 describe.each(MODELS)('what a vendor gets of a session that went wrong: $name', (vendor) => {
   let bench: VendorRig;
@@ -36,7 +45,10 @@ describe.each(MODELS)('what a vendor gets of a session that went wrong: $name', 
     await bench.close();
   });
   const by = ({ provider, model }: VendorModel): Partial<SendRequest> => ({
-    session_id: session, provider, model, options: { functions: { allow: ['probe::*'] }, thinking_level: 'low' },
+    session_id: session,
+    provider,
+    model,
+    options: { functions: { allow: ['probe::*'] }, thinking_level: 'low' },
   });
   /** Sends a further message, which the vendor must take, and gives the body that it got. */
   const goOn = async (to = vendor): Promise<string> => {
@@ -60,7 +72,10 @@ describe.each(MODELS)('what a vendor gets of a session that went wrong: $name', 
     const said = [{ thinking: 'look twice', signature: 'SIGNED+/=' }, call('probe::quick', 'call_1'), call('probe::hangs', 'call_2')];
     bench.answers({ events: vendor.events(said) });
     const { turn_id } = await rig.send('look', by(vendor));
-    await rig.seen('the second call', (event): event is FeedEvent => event.type === 'call_started' && event.turn_id === turn_id && event.function_id === 'probe::hangs');
+    await rig.seen(
+      'the second call',
+      (event): event is FeedEvent => event.type === 'call_started' && event.turn_id === turn_id && event.function_id === 'probe::hangs',
+    );
     await rig.stop(session);
     await rig.end(turn_id);
     await goOn();
@@ -70,7 +85,10 @@ describe.each(MODELS)('what a vendor gets of a session that went wrong: $name', 
 
   it('C17 answers, results and hook messages without a word in them are never sent', async () => {
     const hook = rig.bind('harness::hook::pre-generate', 'gate::blank');
-    rig.function('gate::blank', () => ({ decision: 'continue', mutations: { append_messages: [{ role: 'user', content: [{ type: 'text', text: ' \n' }], timestamp: 1 }] } }));
+    rig.function('gate::blank', () => ({
+      decision: 'continue',
+      mutations: { append_messages: [{ role: 'user', content: [{ type: 'text', text: ' \n' }], timestamp: 1 }] },
+    }));
     for (const nothing of ['', '  ']) {
       bench.answers({ events: vendor.events(nothing === '' ? [] : [{ text: nothing }]) });
       expect(await rig.turn('say nothing', by(vendor))).toMatchObject({ status: 'completed', result_error: null });
@@ -84,7 +102,7 @@ describe.each(MODELS)('what a vendor gets of a session that went wrong: $name', 
   it.each<[string, () => ContentBlock[]]>([
     ['larger than the vendor takes', () => [image(6 * (vendor.provider === 'openai' ? 4 : 1))]],
     ['of a type that no vendor takes', () => [image(0.001, 'image/bmp')]],
-    ['small each, but too large together', () => Array.from({ length: 24 }, () => image(1.5 * 4 / 3))],
+    ['small each, but too large together', () => Array.from({ length: 24 }, () => image((1.5 * 4) / 3))],
   ])('C18 images that are %s become a note, and the session goes on', async (_how, make) => {
     images = make();
     bench.answers({ events: vendor.events([call('probe::images', 'call_1')]) });

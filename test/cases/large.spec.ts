@@ -42,14 +42,22 @@ it('C33 each request of a turn begins with all of the one before, in whatever or
   rig = await TurnRig.open();
   const names = ['zeta', 'alpha', 'mid', 'beta'];
   for (const name of names) rig.function(`probe::${name}`, () => `${name} ran`);
-  const native = (id: string, function_id: string): ReturnType<typeof agentCall> => ({ type: 'function_call', id, function_id, arguments: {} });
+  const native = (id: string, function_id: string): ReturnType<typeof agentCall> => ({
+    type: 'function_call',
+    id,
+    function_id,
+    arguments: {},
+  });
   rig.model.then(asks(native('c1', 'probe::mid')), asks(native('c2', 'probe::zeta'), native('c3', 'probe::alpha')), says('Done.'));
   const options = { functions: { allow: ['probe::*'], expose: 'native' as const } };
   const first = await rig.turn('go', { session_id: 's_prefix', options });
   expect(first).toMatchObject({ status: 'completed' });
   rig.model.then(says('Again.'));
   await rig.turn('and again', { session_id: 's_prefix', options });
-  const parts = rig.model.requests.map(({ system_prompt, tools, messages }) => ({ head: JSON.stringify([system_prompt, tools]), messages: messages.map((one) => JSON.stringify(one)) }));
+  const parts = rig.model.requests.map(({ system_prompt, tools, messages }) => ({
+    head: JSON.stringify([system_prompt, tools]),
+    messages: messages.map((one) => JSON.stringify(one)),
+  }));
   expect(parts).toHaveLength(4);
   expect(rig.model.requests[0]?.tools?.map((tool) => tool.name)).toEqual(names.map((name) => `probe::${name}`).sort());
   for (const [index, part] of parts.entries()) {

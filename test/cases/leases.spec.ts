@@ -42,7 +42,17 @@ describe('C04 a step that takes longer than a call or a lease lasts', () => {
         await writer.send({ type: 'text_delta', delta });
         await new Promise((resolve) => setTimeout(resolve, MINUTE / 2));
       }
-      await writer.send({ type: 'done', message: { role: 'assistant', content: [text(deltas.join(''))], model: request.model, provider: 'scripted', stop_reason: 'end', timestamp: 1 } });
+      await writer.send({
+        type: 'done',
+        message: {
+          role: 'assistant',
+          content: [text(deltas.join(''))],
+          model: request.model,
+          provider: 'scripted',
+          stop_reason: 'end',
+          timestamp: 1,
+        },
+      });
     });
     const { session_id, turn_id } = await one.send('tell me a long story');
     await streaming;
@@ -76,7 +86,9 @@ describe('C41 a process that is blocked for longer than its lease', () => {
 
   /** Starts a process that blocks in its turn, and gives what it told when it has ended. */
   function start(plan: BlockedPlan): Promise<{ code: number | null; lines: BlockedLine[]; stderr: string }> {
-    const child = spawn(process.execPath, [join(tools, 'test', 'cases', 'blocked.js'), JSON.stringify(plan)], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, [join(tools, 'test', 'cases', 'blocked.js'), JSON.stringify(plan)], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const lines: BlockedLine[] = [];
     let stderr = '';
     createInterface({ input: child.stdout }).on('line', (line) => lines.push(JSON.parse(line) as BlockedLine));
@@ -86,7 +98,9 @@ describe('C41 a process that is blocked for longer than its lease', () => {
     return new Promise((resolve) => child.once('close', (code) => resolve({ code, lines, stderr })));
   }
 
-  async function besideAnother(where: BlockedPlan['where']): Promise<{ other: TurnRig; ended: Awaited<ReturnType<typeof start>>; counts: string }> {
+  async function besideAnother(
+    where: BlockedPlan['where'],
+  ): Promise<{ other: TurnRig; ended: Awaited<ReturnType<typeof start>>; counts: string }> {
     const dataDir = mkdtempSync(join(tmpdir(), 'harness-blocked-'));
     const counts = join(dataDir, 'counts.jsonl');
     const other = await open({ dataDir, role: 'worker' });
@@ -105,7 +119,10 @@ describe('C41 a process that is blocked for longer than its lease', () => {
     const session = other.disk('s_blocked');
     expect(resultOf(session, 'c1')).toMatchObject({ is_error: true, details: { error: 'outcome_unknown' } });
     expect(session.turn?.record).toMatchObject({ status: 'completed', claims: 1, result: 'The other process goes on.' });
-    expect(other.lines('s_blocked').filter((line) => line.startsWith('assistant:'))).toEqual(['assistant: [c1]', 'assistant: The other process goes on.']);
+    expect(other.lines('s_blocked').filter((line) => line.startsWith('assistant:'))).toEqual([
+      'assistant: [c1]',
+      'assistant: The other process goes on.',
+    ]);
     expect(other.faults()).toEqual([]);
   }, 30_000);
 
@@ -120,4 +137,3 @@ describe('C41 a process that is blocked for longer than its lease', () => {
     expect(other.faults()).toEqual([]);
   }, 30_000);
 });
-

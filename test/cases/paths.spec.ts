@@ -16,17 +16,20 @@ afterEach(async () => {
 const filesUnder = (path: string): string[] => readdirSync(path, { recursive: true, encoding: 'utf8' }).sort();
 
 describe('C54 names that are not plain', () => {
-  it.each(['a:b', 'C:\\sessions\\one', '../../up', 'con', '名前😀', 'semi;colon&&$HOME'])('a session %j is never a file name', async (session) => {
-    const [dataDir, work] = [folder(), folder()];
-    const before = filesUnder(work);
-    const sent = await here(['send', '/say hello', '--session', session, '--data-dir', dataDir]);
-    expect(sent).toMatchObject({ code: 0, stdout: 'hello\n' });
-    const status = await here(['status', session, '--json', '--data-dir', dataDir]);
-    expect(JSON.parse(status.stdout)).toMatchObject({ turn: { session_id: session, status: 'completed' } });
-    expect((await here(['show', session, '--data-dir', dataDir])).stdout).toContain('hello');
-    expect(filesUnder(dataDir).filter((file) => !/^(config|harness\.db(-wal|-shm)?)$/.test(file))).toEqual([]);
-    expect(filesUnder(work)).toEqual(before);
-  });
+  it.each(['a:b', 'C:\\sessions\\one', '../../up', 'con', '名前😀', 'semi;colon&&$HOME'])(
+    'a session %j is never a file name',
+    async (session) => {
+      const [dataDir, work] = [folder(), folder()];
+      const before = filesUnder(work);
+      const sent = await here(['send', '/say hello', '--session', session, '--data-dir', dataDir]);
+      expect(sent).toMatchObject({ code: 0, stdout: 'hello\n' });
+      const status = await here(['status', session, '--json', '--data-dir', dataDir]);
+      expect(JSON.parse(status.stdout)).toMatchObject({ turn: { session_id: session, status: 'completed' } });
+      expect((await here(['show', session, '--data-dir', dataDir])).stdout).toContain('hello');
+      expect(filesUnder(dataDir).filter((file) => !/^(config|harness\.db(-wal|-shm)?)$/.test(file))).toEqual([]);
+      expect(filesUnder(work)).toEqual(before);
+    },
+  );
 
   it.each(['with space', 'line\nbreak', ''])('a session %j is refused, and nothing is written', async (session) => {
     const dataDir = folder();
@@ -62,7 +65,10 @@ describe('C54 names that are not plain', () => {
     rig = await TurnRig.open();
     const args = ['C:\\temp\\new file', 'a "quoted" word', '$HOME', '%PATH%', '', "it's", 'line\r\nbreak', '*'];
     const script = 'process.stdout.write(JSON.stringify(process.argv.slice(1)))';
-    const { stdout } = await rig.call<{ stdout: string }>('shell::exec', { command: process.execPath, args: ['-e', script, '--', ...args] });
+    const { stdout } = await rig.call<{ stdout: string }>('shell::exec', {
+      command: process.execPath,
+      args: ['-e', script, '--', ...args],
+    });
     expect(JSON.parse(stdout)).toEqual(args);
   });
 });

@@ -12,7 +12,12 @@ async function restart(prepare?: (next: TurnRig) => void, graceMs = 50): Promise
   await rig.runtime.close(graceMs);
   expect(performance.now() - begun).toBeLessThan(2_000);
   const { dataDir, model } = rig;
-  rig = await TurnRig.open({ dataDir, model, role: 'worker', prepare: (runtime) => prepare?.(Object.assign(Object.create(TurnRig.prototype) as TurnRig, { runtime })) });
+  rig = await TurnRig.open({
+    dataDir,
+    model,
+    role: 'worker',
+    prepare: (runtime) => prepare?.(Object.assign(Object.create(TurnRig.prototype) as TurnRig, { runtime })),
+  });
 }
 
 it('C43 a turn that waits for a held call holds up no shutdown, and is released after the next start', async () => {
@@ -35,7 +40,10 @@ it('C43 a step that waits for its next try holds up no shutdown, and is tried af
   rig = await TurnRig.open({ config: 'step_backoff_ms: 700\nstep_max_retries: 3\n' });
   rig.model.then(fails('overloaded', 'transient', 'half '), says('Whole.'));
   const { turn_id } = await rig.send('go');
-  await rig.seen('a notice', (event): event is Extract<typeof event, { type: 'notice' }> => event.type === 'notice' && event.turn_id === turn_id);
+  await rig.seen(
+    'a notice',
+    (event): event is Extract<typeof event, { type: 'notice' }> => event.type === 'notice' && event.turn_id === turn_id,
+  );
   await restart();
   expect(await rig.end(turn_id)).toMatchObject({ status: 'completed', result: 'Whole.' });
 });

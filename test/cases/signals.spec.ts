@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ensureBuilt, eventsOf, folder, here, type Running, start, statusOf } from '../cli/harness-cli.js';
-import { lines } from '../support/rig.js';
 import { readDisk } from '../support/disk.js';
+import { lines } from '../support/rig.js';
 
 beforeAll(ensureBuilt, 180_000);
 
@@ -23,20 +23,24 @@ async function finished(dataDir: string, session: string): Promise<string[]> {
 }
 
 describe('C08 a message that was answered for', () => {
-  it.each(['SIGTERM', 'SIGKILL'] as const)('is there after a %s in the same moment, and is answered', async (signal) => {
-    const dataDir = folder();
-    const send = start(['send', SLOW, '--json', '--session', 's_ack', '--data-dir', dataDir]);
-    await send.until('stdout', /\n/);
-    send.signal(signal);
-    const { code, signal: by, stdout } = await send.result;
-    expect(signal === 'SIGTERM' ? code : by).toBe(signal === 'SIGTERM' ? 143 : 'SIGKILL');
-    const acknowledged = eventsOf(stdout)[0];
-    expect(acknowledged).toMatchObject({ session_id: 's_ack', turn_id: expect.stringMatching(/^t_/) as string });
-    const [session] = readDisk(dataDir).sessions;
-    expect(session?.turn?.record.turn_id).toBe(acknowledged?.turn_id);
-    expect(lines(session?.entries ?? [])[0]).toBe(`user: ${SLOW}`);
-    expect(await finished(dataDir, 's_ack')).toEqual([`user: ${SLOW}`, `assistant: ${SAYING}`]);
-  }, 60_000);
+  it.each(['SIGTERM', 'SIGKILL'] as const)(
+    'is there after a %s in the same moment, and is answered',
+    async (signal) => {
+      const dataDir = folder();
+      const send = start(['send', SLOW, '--json', '--session', 's_ack', '--data-dir', dataDir]);
+      await send.until('stdout', /\n/);
+      send.signal(signal);
+      const { code, signal: by, stdout } = await send.result;
+      expect(signal === 'SIGTERM' ? code : by).toBe(signal === 'SIGTERM' ? 143 : 'SIGKILL');
+      const acknowledged = eventsOf(stdout)[0];
+      expect(acknowledged).toMatchObject({ session_id: 's_ack', turn_id: expect.stringMatching(/^t_/) as string });
+      const [session] = readDisk(dataDir).sessions;
+      expect(session?.turn?.record.turn_id).toBe(acknowledged?.turn_id);
+      expect(lines(session?.entries ?? [])[0]).toBe(`user: ${SLOW}`);
+      expect(await finished(dataDir, 's_ack')).toEqual([`user: ${SLOW}`, `assistant: ${SAYING}`]);
+    },
+    60_000,
+  );
 });
 
 describe('C49 signals to a process whose turn streams', () => {
@@ -65,21 +69,25 @@ describe('C49 signals to a process whose turn streams', () => {
   it.each([
     ['SIGTERM', 'SIGTERM'],
     ['SIGTERM', 'SIGINT'],
-  ] as const)('%s and %s end it soon, once, with what was said so far on disk; the turn goes on elsewhere', async (first, second) => {
-    const dataDir = folder();
-    const serve = await serving(dataDir, 's_two');
-    const begun = Date.now();
-    serve.signal(first);
-    serve.signal(second);
-    const { code, signal, stderr } = await serve.result;
-    expect(Date.now() - begun).toBeLessThan(4_000);
-    expect([signal, [0, 130, 143].includes(code ?? -1)]).toEqual([null, true]);
-    expect(stderr.match(/draining/g)).toHaveLength(1);
-    expect(stderr).not.toMatch(/\n\s+at /);
-    const [session] = readDisk(dataDir).sessions;
-    expect(lines(session?.entries ?? [])[1]).toMatch(/^assistant: one/);
-    expect(await finished(dataDir, 's_two')).toEqual([`user: ${SLOW}`, `assistant: ${SAYING}`]);
-  }, 60_000);
+  ] as const)(
+    '%s and %s end it soon, once, with what was said so far on disk; the turn goes on elsewhere',
+    async (first, second) => {
+      const dataDir = folder();
+      const serve = await serving(dataDir, 's_two');
+      const begun = Date.now();
+      serve.signal(first);
+      serve.signal(second);
+      const { code, signal, stderr } = await serve.result;
+      expect(Date.now() - begun).toBeLessThan(4_000);
+      expect([signal, [0, 130, 143].includes(code ?? -1)]).toEqual([null, true]);
+      expect(stderr.match(/draining/g)).toHaveLength(1);
+      expect(stderr).not.toMatch(/\n\s+at /);
+      const [session] = readDisk(dataDir).sessions;
+      expect(lines(session?.entries ?? [])[1]).toMatch(/^assistant: one/);
+      expect(await finished(dataDir, 's_two')).toEqual([`user: ${SLOW}`, `assistant: ${SAYING}`]);
+    },
+    60_000,
+  );
 
   it('three at once leave as the third says, and never hang', async () => {
     const dataDir = folder();

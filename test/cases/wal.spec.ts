@@ -22,19 +22,30 @@ it('C47 the log file of the database stays small while somebody watches 5000 upd
       if (n % 4 === 0) await new Promise((resolve) => setImmediate(resolve));
       if (n % 100 === 0) sizes.push(statSync(log).size);
     }
-    const message = { role: 'assistant' as const, content: [text(words.join(''))], model, provider: 'scripted', stop_reason: 'end' as const, timestamp: 1 };
+    const message = {
+      role: 'assistant' as const,
+      content: [text(words.join(''))],
+      model,
+      provider: 'scripted',
+      stop_reason: 'end' as const,
+      timestamp: 1,
+    };
     await stream.send({ type: 'done', message });
   });
   const { session_id, turn_id } = await writer.send('count');
   const before = writer.runtime.commits;
   let followed = '';
   const watching = (async () => {
-    for await (const event of reader.runtime.follow(session_id, turn_id, { fromStart: true })) if (event.type === 'text_delta') followed += event.delta;
+    for await (const event of reader.runtime.follow(session_id, turn_id, { fromStart: true }))
+      if (event.type === 'text_delta') followed += event.delta;
   })();
   await writer.call('session::ensure', { session_id: 's_beside' });
   // More changes beside the stream, so that every reading of the watcher falls among writes.
   for (let n = 0; n < UPDATES / 10; n += 1) {
-    await writer.call('session::append', { session_id: 's_beside', message: { role: 'user', content: [text(`message ${n}`)], timestamp: n } });
+    await writer.call('session::append', {
+      session_id: 's_beside',
+      message: { role: 'user', content: [text(`message ${n}`)], timestamp: n },
+    });
   }
   expect(await writer.end(turn_id)).toMatchObject({ status: 'completed' });
   await watching;
@@ -55,7 +66,14 @@ it('C47 updates of a stream are put together: 5000 deltas are few commits', asyn
   const rig = await TurnRig.open();
   rig.model.then(async ({ model }, stream) => {
     for (let n = 0; n < UPDATES; n += 1) await stream.send({ type: 'text_delta', delta: 'word ' });
-    const message = { role: 'assistant' as const, content: [text('word '.repeat(UPDATES))], model, provider: 'scripted', stop_reason: 'end' as const, timestamp: 1 };
+    const message = {
+      role: 'assistant' as const,
+      content: [text('word '.repeat(UPDATES))],
+      model,
+      provider: 'scripted',
+      stop_reason: 'end' as const,
+      timestamp: 1,
+    };
     await stream.send({ type: 'done', message });
   });
   const before = rig.runtime.commits;

@@ -11,7 +11,11 @@ const read = (make: () => string): string => {
 
 /** Names the place where process ids mean the same: host, boot and process namespace. */
 export const hostToken = (): string =>
-  [hostname(), read(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()), read(() => readlinkSync('/proc/self/ns/pid'))].join('|');
+  [
+    hostname(),
+    read(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()),
+    read(() => readlinkSync('/proc/self/ns/pid')),
+  ].join('|');
 
 /** When a process started, in ticks since boot; tells a process from a later one with the same id. Empty where unknown. */
 export function startToken(pid: number): string {

@@ -7,7 +7,13 @@ const LEASE_MS = 30_000;
 /** How often the lease is renewed while it lasts. */
 const BEATS = 6;
 
-interface ProcessRow { owner: string; pid: number; start_token: string; host_token: string; lease_until: number }
+interface ProcessRow {
+  owner: string;
+  pid: number;
+  start_token: string;
+  host_token: string;
+  lease_until: number;
+}
 
 /** The processes that work on one database, and whether they still live. All methods are synchronous. */
 export class ProcessRegistry {
@@ -51,10 +57,12 @@ export class ProcessRegistry {
   prune(now: number): void {
     for (const row of this.db.prepare('SELECT * FROM processes').all() as ProcessRow[]) {
       if (!this.isGone(row.owner, now)) continue;
-      this.db.prepare(
-        `DELETE FROM processes WHERE owner = ? AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.owner = processes.owner)
+      this.db
+        .prepare(
+          `DELETE FROM processes WHERE owner = ? AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.owner = processes.owner)
          AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.owner = processes.owner)`,
-      ).run(row.owner);
+        )
+        .run(row.owner);
     }
   }
 

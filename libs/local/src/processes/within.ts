@@ -7,7 +7,13 @@ export async function within(work: Promise<unknown>, ms: number, hurry?: AbortSi
   });
   const timer = setTimeout(release, ms);
   hurry?.addEventListener('abort', release, { once: true });
-  await Promise.race([work.then(() => undefined, () => undefined), limit]);
+  await Promise.race([
+    work.then(
+      () => undefined,
+      () => undefined,
+    ),
+    limit,
+  ]);
   clearTimeout(timer);
   hurry?.removeEventListener('abort', release);
 }

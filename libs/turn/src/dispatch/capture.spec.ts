@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { textOf, type JsonValue } from '#libs/contracts';
-import { captureResult, capResult, toJson } from './capture.js';
+import { type JsonValue, textOf } from '#libs/contracts';
+import { capResult, captureResult, toJson } from './capture.js';
 
 const textFor = (value: unknown): string => textOf(captureResult(value).content);
 const bytesOf = (result: ReturnType<typeof captureResult>): number => Buffer.byteLength(JSON.stringify([result.content, result.details]));
@@ -58,25 +58,40 @@ describe('captureResult', () => {
   it('C17 takes blocks as they are, blank ones with a placeholder', () => {
     const image = { type: 'image', data: 'aGk=', mime: 'image/png' };
     expect(captureResult({ content: [{ type: 'text', text: '' }, image], is_error: true, details: { d: 1 } })).toEqual({
-      content: [{ type: 'text', text: '(no output)' }, image], details: { d: 1 }, is_error: true,
+      content: [{ type: 'text', text: '(no output)' }, image],
+      details: { d: 1 },
+      is_error: true,
     });
     expect(captureResult({ content: [{ type: 'text', text: 'x' }], more: 1 }).details).toEqual({ more: 1 });
   });
 
-  it.each<[string, JsonValue]>([['no blocks', []], ['text', 'hello'], ['a call', [{ type: 'function_call', id: 'a', function_id: 'b', arguments: {} }]], ['an image without data', [{ type: 'image', mime: 'x' }]]])(
-    'takes content that is %s as a plain value',
-    (_name, content) => {
-      expect(textFor({ content })).toBe(JSON.stringify({ content }));
-    },
-  );
+  it.each<[string, JsonValue]>([
+    ['no blocks', []],
+    ['text', 'hello'],
+    ['a call', [{ type: 'function_call', id: 'a', function_id: 'b', arguments: {} }]],
+    ['an image without data', [{ type: 'image', mime: 'x' }]],
+  ])('takes content that is %s as a plain value', (_name, content) => {
+    expect(textFor({ content })).toBe(JSON.stringify({ content }));
+  });
 
   it('gives one result for any value at all', () => {
     fc.assert(
-      fc.property(fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withTypedArray: true, withNullPrototype: true, withSparseArray: true }), (value) => {
-        const result = captureResult(value);
-        expect(textOf(result.content).trim()).not.toBe('');
-        expect(JSON.stringify(result).isWellFormed()).toBe(true);
-      }),
+      fc.property(
+        fc.anything({
+          withBigInt: true,
+          withDate: true,
+          withMap: true,
+          withSet: true,
+          withTypedArray: true,
+          withNullPrototype: true,
+          withSparseArray: true,
+        }),
+        (value) => {
+          const result = captureResult(value);
+          expect(textOf(result.content).trim()).not.toBe('');
+          expect(JSON.stringify(result).isWellFormed()).toBe(true);
+        },
+      ),
     );
   });
 });
@@ -126,9 +141,14 @@ describe('capResult', () => {
 
   it('keeps under the limit whatever the text', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 20 }), fc.integer({ min: 1, max: 4_000 }), fc.integer({ min: 1024, max: 4_096 }), (unit, times, limit) => {
-        expect(bytesOf(capResult(captureResult(unit.repeat(times)), limit))).toBeLessThanOrEqual(limit);
-      }),
+      fc.property(
+        fc.string({ unit: 'binary', maxLength: 20 }),
+        fc.integer({ min: 1, max: 4_000 }),
+        fc.integer({ min: 1024, max: 4_096 }),
+        (unit, times, limit) => {
+          expect(bytesOf(capResult(captureResult(unit.repeat(times)), limit))).toBeLessThanOrEqual(limit);
+        },
+      ),
     );
   });
 

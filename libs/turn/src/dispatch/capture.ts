@@ -15,7 +15,11 @@ export function captureResult(value: unknown): CallResult {
   if (given !== null) return given;
   const text = typeof json === 'string' ? json : JSON.stringify(json);
   const details = typeof json === 'object' ? json : null;
-  return { content: [{ type: 'text', text: wellFormed(text.trim() === '' || value === undefined ? NO_OUTPUT : text) }], details, is_error: false };
+  return {
+    content: [{ type: 'text', text: wellFormed(text.trim() === '' || value === undefined ? NO_OUTPUT : text) }],
+    details,
+    is_error: false,
+  };
 }
 
 /** Objects and lists of one value that are read: an object that is shared in many places counts in each. */
@@ -57,7 +61,11 @@ export function toJson(value: unknown): JsonValue {
       if (item instanceof Map || item instanceof Set) return convert([...item]);
       const withToJson = item as { toJSON?: () => unknown };
       if (typeof withToJson.toJSON === 'function') return convert(withToJson.toJSON());
-      return Object.fromEntries(Object.entries(item).filter(([, v]) => v !== undefined).map(([key, v]) => [wellFormed(key), convert(v)]));
+      return Object.fromEntries(
+        Object.entries(item)
+          .filter(([, v]) => v !== undefined)
+          .map(([key, v]) => [wellFormed(key), convert(v)]),
+      );
     } finally {
       seen.delete(item);
     }
@@ -70,8 +78,8 @@ function givenContent(json: JsonValue): CallResult | null {
   if (typeof json !== 'object' || json === null || Array.isArray(json)) return null;
   const { content, details, is_error, ...rest } = json;
   if (!Array.isArray(content) || content.length === 0 || !content.every(isBlock)) return null;
-  const blocks = (content as unknown as (TextBlock | ImageBlock)[]).map((block): ContentBlock =>
-    block.type === 'text' && block.text.trim() === '' ? { type: 'text', text: NO_OUTPUT } : block,
+  const blocks = (content as unknown as (TextBlock | ImageBlock)[]).map(
+    (block): ContentBlock => (block.type === 'text' && block.text.trim() === '' ? { type: 'text', text: NO_OUTPUT } : block),
   );
   return { content: blocks, details: details ?? (Object.keys(rest).length > 0 ? rest : null), is_error: is_error === true };
 }

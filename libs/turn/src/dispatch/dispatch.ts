@@ -7,7 +7,7 @@ import { wellFormed } from '../model/text.js';
 import type { DispatchPolicy } from '../policy/policy.js';
 import type { TurnRecord } from '../record/record.js';
 import { fitArguments } from './arguments.js';
-import { capError, captureResult, capResult, toJson } from './capture.js';
+import { capError, capResult, captureResult, toJson } from './capture.js';
 import { filterDiscovery } from './discovery.js';
 
 /** Characters of an error that are kept. */
@@ -26,10 +26,16 @@ export type DispatchOutcome = { kind: 'result'; result: CallResult } | { kind: '
  * Calls the target of one call, once, and captures what comes of it. Never throws: an error of the target is a result
  * that the model sees. The policy has been asked before.
  */
-export async function dispatch(bus: Bus, record: TurnRecord, call: PlannedCall, policy: DispatchPolicy, options: DispatchOptions): Promise<DispatchOutcome> {
+export async function dispatch(
+  bus: Bus,
+  record: TurnRecord,
+  call: PlannedCall,
+  policy: DispatchPolicy,
+  options: DispatchOptions,
+): Promise<DispatchOutcome> {
   const id = call.function_id;
   try {
-    const payload = await fit(bus, id, call.arguments);
+    const payload = await fitted(bus, id, call.arguments);
     const value = await bus.trigger({
       function_id: id,
       payload: structuredClone(payload),
@@ -46,12 +52,16 @@ export async function dispatch(bus: Bus, record: TurnRecord, call: PlannedCall, 
 }
 
 /** Says for whom a call is made; nested calls inherit it. */
-export const provenance = (record: TurnRecord): JsonValue => ({ agent: { session_id: record.session_id, turn_id: record.turn_id, depth: record.depth } });
+export const provenance = (record: TurnRecord): JsonValue => ({
+  agent: { session_id: record.session_id, turn_id: record.turn_id, depth: record.depth },
+});
 
 /** Only text arguments can need fitting, so only then the target's schema is looked up. */
-async function fit(bus: Bus, functionId: string, args: JsonValue): Promise<JsonValue> {
+async function fitted(bus: Bus, functionId: string, args: JsonValue): Promise<JsonValue> {
   if (typeof args === 'object' && args !== null) return args;
-  const info = await bus.trigger<{ request_schema?: unknown } | null>({ function_id: 'engine::functions::info', payload: { function_id: functionId } }).catch(() => null);
+  const info = await bus
+    .trigger<{ request_schema?: unknown } | null>({ function_id: 'engine::functions::info', payload: { function_id: functionId } })
+    .catch(() => null);
   return fitArguments(args, info?.request_schema);
 }
 

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { HarnessError, errorCode, errorMessage, type TurnStepPayload, type TurnStepResult } from '#libs/contracts';
+import { errorCode, errorMessage, HarnessError, type TurnStepPayload, type TurnStepResult } from '#libs/contracts';
 import type { Decision, TurnFailure } from '../machine/decision.js';
 import { decide } from '../machine/machine.js';
 import type { CommitResult } from '../ports/journal.js';
-import type { LoopPorts } from './ports.js';
-import { takeLeftover, turnEnded } from './ended.js';
-import { StepRun, limitsOf } from './step-run.js';
 import { isTerminal } from '../record/record.js';
+import { takeLeftover, turnEnded } from './ended.js';
+import type { LoopPorts } from './ports.js';
+import { limitsOf, StepRun } from './step-run.js';
 
 /** Runs queued steps, one at a time in a session, and stops them. */
 export class TurnExecutor {
@@ -61,11 +61,26 @@ export class TurnExecutor {
       return { session_id, status: record.status };
     }
     if (!mine || record.status !== 'running') return { session_id, status: record?.status ?? 'failed', skipped: true };
-    const decision = decide(record, { type: 'step-failed', now: clock.now(), failure: failureOf(error), limits: limitsOf(settings.current()) });
+    const decision = decide(record, {
+      type: 'step-failed',
+      now: clock.now(),
+      failure: failureOf(error),
+      limits: limitsOf(settings.current()),
+    });
     if ((await this.commitOnce(decision)) === 'conflict') throw error;
     if (isTerminal(decision.record.status)) await turnEnded(this.ports, decision.record);
-    else feed.publish({ type: 'notice', session_id: record.session_id, turn_id: record.turn_id, text: `Step ${record.step} failed (${errorMessage(error)}); it is tried again.` });
-    return { session_id: record.session_id, status: decision.record.status, ...(decision.next.do === 'rest' && decision.next.outcome === 'queued' ? { next_step: record.step } : {}) };
+    else
+      feed.publish({
+        type: 'notice',
+        session_id: record.session_id,
+        turn_id: record.turn_id,
+        text: `Step ${record.step} failed (${errorMessage(error)}); it is tried again.`,
+      });
+    return {
+      session_id: record.session_id,
+      status: decision.record.status,
+      ...(decision.next.do === 'rest' && decision.next.outcome === 'queued' ? { next_step: record.step } : {}),
+    };
   }
 
   /** Commits the failure of a step. When that fails too, what is stored then tells whether it has taken effect all the same. */
