@@ -47,7 +47,7 @@ describe.each(PLAYABLE)('$name', (vendor) => {
   const { usage } = vendor;
   const cached = usage.cache_read ?? 0;
 
-  it('streams a tool turn, however its bytes are cut', async () => {
+  it('C20 streams a tool turn, however its bytes are cut', async () => {
     const comments = answer.flatMap((event) => [{ comment: 'keep-alive' }, event]);
     const { code, stdout, stderr, dataDir, server } = await send(
       vendor,
@@ -105,7 +105,7 @@ describe.each(PLAYABLE)('$name', (vendor) => {
     ]);
   });
 
-  it('sums up for a person, and tries again when the vendor asks for a moment', async () => {
+  it('C22 sums up for a person, and tries again when the vendor asks for a moment', async () => {
     const busy = { status: 429, headers: { 'retry-after': '0.2' }, body: vendor.error('rate_limit_error', 'slow down') };
     const { code, stdout, stderr, server } = await send(vendor, [busy, { events: call }, { events: answer }]);
     expect({ code, requests: server.requests.length }).toEqual({ code: 0, requests: 3 });
