@@ -16,6 +16,15 @@ const filled = (source: string, fill: readonly string[]): string => {
   let next = 0;
   return source.replaceAll('*', () => fill[next++ % Math.max(1, fill.length)] ?? '');
 };
+/** The intersection; a random one that is too large to be made tells nothing. */
+const intersected = (a: readonly string[], b: readonly string[]): string[] => {
+  try {
+    return intersectGlobs(a, b);
+  } catch (error) {
+    fc.pre(!(error instanceof IntersectionTooLarge));
+    throw error;
+  }
+};
 /** A glob matched letter by letter, as its words say it. */
 function naive(source: string, text: string): boolean {
   if (source === '') return text === '';
@@ -43,7 +52,7 @@ describe('the intersection of two lists of globs', () => {
   it('matches an id exactly when both match it', () => {
     fc.assert(
       fc.property(globs, globs, id, fc.array(id, { minLength: 1, maxLength: 4 }), (a, b, text, fill) => {
-        const both = intersectGlobs(a, b);
+        const both = intersected(a, b);
         // Random ids, and ids made from each of the globs, so that matches are not rare.
         for (const one of [text, ...[...a, ...b, ...both].map((source) => filled(source, fill))]) {
           expect([one, matchesAny(both, one)]).toEqual([one, matchesAny(a, one) && matchesAny(b, one)]);
@@ -56,9 +65,9 @@ describe('the intersection of two lists of globs', () => {
   it('does not depend on the order, is not wider when made again, and holds only globs that a policy takes', () => {
     fc.assert(
       fc.property(globs, globs, id, (a, b, text) => {
-        const both = intersectGlobs(a, b);
-        expect(matchesAny(intersectGlobs(b, a), text)).toBe(matchesAny(both, text));
-        expect(matchesAny(intersectGlobs(both, both), text)).toBe(matchesAny(both, text));
+        const both = intersected(a, b);
+        expect(matchesAny(intersected(b, a), text)).toBe(matchesAny(both, text));
+        expect(matchesAny(intersected(both, both), text)).toBe(matchesAny(both, text));
         for (const source of both) expect([source, globFault(source)]).toEqual([source, null]);
       }),
       { numRuns: 1_000 },
