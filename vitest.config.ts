@@ -6,6 +6,8 @@ export default defineConfig({
     environment: 'node',
     include: ['{apps,libs}/**/*.spec.ts', 'test/**/*.spec.ts'],
     isolate: false,
+    // Many tests wait for child processes, so two files at once make use of even one core.
+    maxWorkers: 2,
     setupFiles: ['./vitest.setup.ts'],
     testTimeout: 20_000,
     hookTimeout: 30_000,

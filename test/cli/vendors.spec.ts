@@ -145,9 +145,9 @@ describe('a turn fails readably', () => {
       [anthropic],
       (vendor) => ({
         answers: twice({ events: half(vendor), ending: 'stall' }),
-        reason: /nothing but pings for 300 ms/,
+        reason: /nothing but pings for 2/,
         text: 'They say ',
-        router: ', idle_timeout_ms: 300',
+        router: ', idle_timeout_ms: 2000, first_byte_timeout_ms: 15000',
       }),
     ],
     [
