@@ -2,10 +2,11 @@ import { entryIds, textOf, type JsonObject, type Usage } from '#libs/contracts';
 import type { Write } from '../ports/journal.js';
 import { isTerminal, type CallCheckpoint, type TurnRecord } from '../record/record.js';
 import { advance, deliver, nextStep, rest, save, withCall } from './advance.js';
+import type { PlannedCall } from './calls.js';
 import type { Decision, TurnInput } from './decision.js';
 import { cancel, complete, completeAtLimit, fail, partialWrite } from './finish.js';
 import { expired, resolved } from './pending.js';
-import { hookDenied, resultWrite, unknownOutcome } from './results.js';
+import { hookDenied, refusedResult, resultWrite, unknownOutcome } from './results.js';
 
 /**
  * The turn machine: what to write and what to do next, given the record and what just happened. It does no I/O, reads
@@ -143,8 +144,11 @@ function generated(record: TurnRecord, input: Input<'generated'>): Decision {
     failures: 0,
   };
   if (plan.length > 0) {
-    const calls = plan.map((call): CallCheckpoint => ({ id: call.id, function_id: call.function_id, state: 'ready' }));
-    return advance(record, { ...counted, phase: 'calls', calls }, { ...input, writes: before });
+    // What is beyond the number of calls is answered at once, and needs no checkpoint.
+    const isSurplus = (call: PlannedCall): boolean => call.refusal?.code === 'too_many_calls';
+    const answers = plan.filter(isSurplus).flatMap(({ id, function_id, refusal }) => (refusal === null ? [] : [resultWrite(record, id, function_id, refusedResult(function_id, refusal), now)]));
+    const calls = plan.filter((call) => !isSurplus(call)).map((call): CallCheckpoint => ({ id: call.id, function_id: call.function_id, state: 'ready' }));
+    return advance(record, { ...counted, phase: 'calls', calls }, { ...input, writes: [...before, ...answers] });
   }
   if (input.waiting) return nextStep(record, counted, before, now);
   return deliver(record, counted, { ...input, writes: before }, message.stop_reason === 'length' ? 'length' : null);
