@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, realpath, rename, stat, unlink } from 'node:fs/promises';
+import { open, realpath, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { makeFolder } from '../sqlite/folder.js';
 
 const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
@@ -9,7 +10,7 @@ const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoExc
  * permissions of a file that is there, and gives a new one to its owner alone.
  */
 export async function writeFileAtomic(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   const target = await unlessMissing(realpath(path), path);
   const mode = await unlessMissing(
     stat(target).then((found) => found.mode & 0o777),

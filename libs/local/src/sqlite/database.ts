@@ -1,7 +1,7 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { HarnessError } from '#libs/contracts';
+import { makeFolder } from './folder.js';
 import { migrations } from './migrations/index.js';
 import { STORE_CODES, isBusy, storageError } from './storage-error.js';
 
@@ -32,7 +32,7 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Sqlite
   const path = join(options.dataDir, DATABASE_FILE);
   for (let attempt = 1; ; attempt += 1) {
     try {
-      if (options.mustExist !== true) mkdirSync(options.dataDir, { recursive: true, mode: 0o700 });
+      if (options.mustExist !== true) makeFolder(options.dataDir);
       return openOnce(path, options);
     } catch (error) {
       if (!isBusy(error) || attempt >= OPEN_TRIES) throw storageError(error, path);

@@ -26,7 +26,7 @@ export function storageError(error: unknown, path: string): unknown {
   if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')) {
     return make('corrupt', `${path} is not a usable database (${errorMessage(error)}). Restore it from a backup, or move it away to start with an empty one.`);
   }
-  if (code.startsWith('SQLITE_READONLY') || code.startsWith('SQLITE_CANTOPEN') || code === 'EACCES' || code === 'EPERM' || code === 'EROFS' || code === 'ENOTDIR' || code === 'EEXIST') {
+  if (code.startsWith('SQLITE_READONLY') || code.startsWith('SQLITE_CANTOPEN') || code === 'EACCES' || code === 'EPERM' || code === 'EROFS' || code === 'ENOTDIR' || code === 'ENOENT' || code === 'EEXIST') {
     return make('unwritable', `${path} cannot be written (${code}). Give this user write permission, or choose another folder with --data-dir.`);
   }
   if (isBusy(error)) return make('storage', `${path} stayed locked by another process. Try again.`);

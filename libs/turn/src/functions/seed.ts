@@ -40,7 +40,6 @@ export const seedRecord = ({ session_id, turn_id, options, before, depth, parent
   depth,
   parent,
   children: [],
-  watermark: null,
   abort_requested: false,
   failures: 0,
   nudges: 0,

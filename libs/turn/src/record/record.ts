@@ -68,8 +68,6 @@ export interface TurnRecord {
   depth: number;
   parent: ParentRef | null;
   children: ChildRef[];
-  /** The active leaf at the last assembly: user entries after it make another step. */
-  watermark: string | null;
   /** Set by stop; whoever runs the step ends it as cancelled. */
   abort_requested: boolean;
   /** Failed tries of the current step. */
