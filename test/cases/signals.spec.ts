@@ -7,7 +7,7 @@ import { lines } from '../support/rig.js';
 beforeAll(ensureBuilt, 180_000);
 
 const SAYING = 'one two three four five six seven eight nine ten eleven twelve';
-const SLOW = `/slow 60\n/say ${SAYING}`;
+const SLOW = `/slow 100\n/say ${SAYING}`;
 
 /** Goes on with what is left of a session as any other process would, and gives its conversation. */
 async function finished(dataDir: string, session: string): Promise<string[]> {
@@ -66,28 +66,21 @@ describe('C49 signals to a process whose turn streams', () => {
     expect(lines(readDisk(dataDir).sessions[0]?.entries ?? [])).toEqual([`user: ${SLOW}`, `assistant: ${SAYING}`]);
   }, 60_000);
 
-  it.each([
-    ['SIGTERM', 'SIGTERM'],
-    ['SIGTERM', 'SIGINT'],
-  ] as const)(
-    '%s and %s end it soon, once, with what was said so far on disk; the turn goes on elsewhere',
-    async (first, second) => {
-      const dataDir = folder();
-      const serve = await serving(dataDir, 's_two');
-      const begun = Date.now();
-      serve.signal(first);
-      serve.signal(second);
-      const { code, signal, stderr } = await serve.result;
-      expect(Date.now() - begun).toBeLessThan(4_000);
-      expect([signal, [0, 130, 143].includes(code ?? -1)]).toEqual([null, true]);
-      expect(stderr.match(/draining/g)).toHaveLength(1);
-      expect(stderr).not.toMatch(/\n\s+at /);
-      const [session] = readDisk(dataDir).sessions;
-      expect(lines(session?.entries ?? [])[1]).toMatch(/^assistant: one/);
-      expect(await finished(dataDir, 's_two')).toEqual([`user: ${SLOW}`, `assistant: ${SAYING}`]);
-    },
-    60_000,
-  );
+  it('SIGTERM and SIGINT end it soon, once, with what was said so far on disk; the turn goes on elsewhere', async () => {
+    const dataDir = folder();
+    const serve = await serving(dataDir, 's_two');
+    const begun = Date.now();
+    serve.signal('SIGTERM');
+    serve.signal('SIGINT');
+    const { code, signal, stderr } = await serve.result;
+    expect(Date.now() - begun).toBeLessThan(8_000);
+    expect([signal, [0, 130, 143].includes(code ?? -1)]).toEqual([null, true]);
+    expect(stderr.match(/draining/g)).toHaveLength(1);
+    expect(stderr).not.toMatch(/\n\s+at /);
+    const [session] = readDisk(dataDir).sessions;
+    expect(lines(session?.entries ?? [])[1]).toMatch(/^assistant: one(?!.*twelve)/);
+    expect(await finished(dataDir, 's_two')).toEqual([`user: ${SLOW}`, `assistant: ${SAYING}`]);
+  }, 60_000);
 
   it('three at once leave as the third says, and never hang', async () => {
     const dataDir = folder();
