@@ -92,7 +92,8 @@ const isBlock = (block: JsonValue): boolean => {
 
 /** Keeps a result under `maxBytes` of JSON (0 = no limit): the start and end of its text stay, with a mark in between. */
 export function capResult(result: CallResult, maxBytes: number): CallResult {
-  const limit = maxBytes === 0 ? Number.POSITIVE_INFINITY : Math.max(1024, maxBytes);
+  if (maxBytes === 0) return result;
+  const limit = Math.max(1024, maxBytes);
   const size = sizeOf(result);
   if (size <= limit) return result;
   const text = result.content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('\n');
