@@ -24,7 +24,7 @@ const PATIENCE_MS = 10_000;
 /** Settings that make streams store often and tries come soon. */
 const QUICK = {
   'harness.yaml': 'stream_coalesce_ms: 10\nstep_backoff_ms: 5\ndispatch_timeout_ms: 400\n',
-  'router.yaml': 'retry_base_ms: 1\nretry_cap_ms: 5\n',
+  'llm-router.yaml': 'settings:\n  retry_base_ms: 1\n  retry_cap_ms: 5\n',
 };
 
 /** A real runtime over a data folder of its own, with the scripted model. */

@@ -7,6 +7,17 @@ interface OpenBlock {
   continues: boolean;
 }
 
+/** The usable blocks of a provider's partial: it is a value from outside, and may be anything. */
+function blocksOf(partial: AssistantMessage | undefined): ContentBlock[] {
+  const content: unknown = partial?.content;
+  if (!Array.isArray(content)) return [];
+  return content.filter((block: unknown): block is ContentBlock => {
+    if (typeof block !== 'object' || block === null) return false;
+    const { type, text } = block as { type?: unknown; text?: unknown };
+    return type === 'text' || type === 'thinking' ? typeof text === 'string' : typeof type === 'string';
+  });
+}
+
 /**
  * What has arrived of a message, kept so that the router can end a stream that broke off. Each delta costs the same, whatever
  * the length of the message; the message is put together only when it is asked for.
@@ -54,7 +65,7 @@ export class PartialMessage {
 
   /** The text and thinking so far. Calls are left out: a call of a message that broke off never runs. */
   content(): ContentBlock[] {
-    const kept = (this.base?.content ?? []).filter((block) => block.type !== 'function_call');
+    const kept = blocksOf(this.base).filter((block) => block.type !== 'function_call');
     for (const { type, parts, continues } of this.blocks) {
       const text = parts.join('');
       const last = kept[kept.length - 1];
