@@ -9,10 +9,23 @@ export async function benchModel(bus: Bus): Promise<void> {
     const writer = bus.openWriter(writer_ref);
     const asked = messages.at(-1)?.role === 'user';
     const content: AssistantMessage['content'] = asked
-      ? [{ type: 'function_call', id: `c${messages.length}`, function_id: 'agent_trigger', arguments: { function: 'bench::add', description: 'adds', payload: { a: 1, b: 2 } } }]
+      ? [
+          {
+            type: 'function_call',
+            id: `c${messages.length}`,
+            function_id: 'agent_trigger',
+            arguments: { function: 'bench::add', description: 'adds', payload: { a: 1, b: 2 } },
+          },
+        ]
       : [{ type: 'text', text: 'The sum is 3.' }];
     const message: AssistantMessage = {
-      role: 'assistant', content, model, provider: 'bench', stop_reason: asked ? 'function_call' : 'end', timestamp: Date.now(), usage: { input: 100, output: 20 },
+      role: 'assistant',
+      content,
+      model,
+      provider: 'bench',
+      stop_reason: asked ? 'function_call' : 'end',
+      timestamp: Date.now(),
+      usage: { input: 100, output: 20 },
     };
     await writer.send({ type: 'start' } satisfies StreamFrame);
     await writer.send({ type: 'done', message } satisfies StreamFrame);

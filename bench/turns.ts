@@ -6,10 +6,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openRuntime, openStore, closeStore, type EmbeddedRuntime } from '#libs/local';
+import { closeStore, type EmbeddedRuntime, openRuntime, openStore } from '#libs/local';
 import { benchModel } from './bench-model.js';
 
-const percentile = (sorted: readonly number[], p: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * p))] ?? Number.NaN;
+const percentile = (sorted: readonly number[], p: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * p))] ?? Number.NaN;
 const sorted = (values: number[]): number[] => [...values].sort((a, b) => a - b);
 
 /** Time of one durable commit of a row of about the size that the loop writes, in ms. */
@@ -75,7 +76,17 @@ async function main(): Promise<void> {
   const commit = percentile(bare, 0.5);
   console.log(`one durable commit     p50 ${commit.toFixed(3)} ms   p99 ${percentile(bare, 0.99).toFixed(3)} ms`);
   let single = Number.NaN;
-  for (const [sessions, turns] of short ? [[1, 50], [8, 20], [64, 5]] as const : [[1, 500], [8, 150], [64, 60]] as const) {
+  for (const [sessions, turns] of short
+    ? ([
+        [1, 50],
+        [8, 20],
+        [64, 5],
+      ] as const)
+    : ([
+        [1, 500],
+        [8, 150],
+        [64, 60],
+      ] as const)) {
     const before = runtime.commits;
     const { times, ms, cpuMs } = await driver.run(sessions, turns, `s${sessions}`);
     const count = sessions * turns;
@@ -91,7 +102,9 @@ async function main(): Promise<void> {
   for (let i = 0; i < length; i += 1) times.push(await driver.turn('long'));
   const early = percentile(sorted(times.slice(5, 55)), 0.5);
   const late = percentile(sorted(times.slice(-50)), 0.5);
-  console.log(`one long session: turn 10 ${early.toFixed(2)} ms, turn ${length} ${late.toFixed(2)} ms, ratio ${(late / early).toFixed(2)} (target at most 1.30)`);
+  console.log(
+    `one long session: turn 10 ${early.toFixed(2)} ms, turn ${length} ${late.toFixed(2)} ms, ratio ${(late / early).toFixed(2)} (target at most 1.30)`,
+  );
   await runtime.close();
   rmSync(dataDir, { recursive: true });
   if (driver.failed > 0) throw new Error(`${driver.failed} turns did not complete`);

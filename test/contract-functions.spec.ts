@@ -2,11 +2,21 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openRuntime, type EmbeddedRuntime } from '#libs/local';
+import { type EmbeddedRuntime, openRuntime } from '#libs/local';
 import { wire, withoutDescriptions } from './support/wire.js';
 
-interface Info { function_id: string; description?: string; request_schema?: unknown; response_schema?: unknown; metadata?: { [key: string]: unknown } }
-interface TypeInfo { id: string; description?: string; configuration_schema?: unknown }
+interface Info {
+  function_id: string;
+  description?: string;
+  request_schema?: unknown;
+  response_schema?: unknown;
+  metadata?: { [key: string]: unknown };
+}
+interface TypeInfo {
+  id: string;
+  description?: string;
+  configuration_schema?: unknown;
+}
 
 describe('what a running harness publishes on its bus', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'harness-contract-'));

@@ -1,4 +1,13 @@
-import type { AssistantMessage, ContentBlock, JsonValue, Model, ProviderStreamRequest, StopReason, StreamFrame, Usage } from '#libs/contracts';
+import type {
+  AssistantMessage,
+  ContentBlock,
+  JsonValue,
+  Model,
+  ProviderStreamRequest,
+  StopReason,
+  StreamFrame,
+  Usage,
+} from '#libs/contracts';
 import type { Bus, ChannelWriter } from '#libs/iii';
 
 /** What the model does in one generation: whole content, or frames of its own, or anything by hand. */
@@ -9,7 +18,10 @@ export type Scripted =
 
 /** Makes a call block, as `agent_trigger` exposure has it. */
 export const agentCall = (id: string, fn: string, payload: JsonValue = {}): ContentBlock => ({
-  type: 'function_call', id, function_id: 'agent_trigger', arguments: { function: fn, description: `calls ${fn}`, payload },
+  type: 'function_call',
+  id,
+  function_id: 'agent_trigger',
+  arguments: { function: fn, description: `calls ${fn}`, payload },
 });
 export const text = (value: string): ContentBlock => ({ type: 'text', text: value });
 
@@ -44,7 +56,14 @@ export class ScriptedModel {
       writer.close();
       return { ok: true };
     });
-    const model: Model = { id: `${id}-1`, provider: id, context_window: 200_000, max_output_tokens: 8_000, supports_tools: true, pricing: { input: 1, output: 2 } };
+    const model: Model = {
+      id: `${id}-1`,
+      provider: id,
+      context_window: 200_000,
+      max_output_tokens: 8_000,
+      supports_tools: true,
+      pricing: { input: 1, output: 2 },
+    };
     await bus.trigger({ function_id: 'router::provider::register', payload: { id, display_name: 'Scripted', models: [model] } });
   }
 
@@ -55,8 +74,14 @@ export class ScriptedModel {
 }
 
 const unscripted = (request: ProviderStreamRequest): AssistantMessage => ({
-  role: 'assistant', content: [], model: request.model, provider: 'scripted', stop_reason: 'error', error_kind: 'permanent',
-  error_message: 'nobody scripted this generation', timestamp: 0,
+  role: 'assistant',
+  content: [],
+  model: request.model,
+  provider: 'scripted',
+  stop_reason: 'error',
+  error_kind: 'permanent',
+  error_message: 'nobody scripted this generation',
+  timestamp: 0,
 });
 
 async function play(step: Scripted, request: ProviderStreamRequest, writer: ChannelWriter, provider: string): Promise<void> {
@@ -67,8 +92,13 @@ async function play(step: Scripted, request: ProviderStreamRequest, writer: Chan
   }
   const calls = step.content.some((block) => block.type === 'function_call');
   const message: AssistantMessage = {
-    role: 'assistant', content: step.content, model: request.model, provider, timestamp: Date.now(),
-    stop_reason: step.stop_reason ?? (calls ? 'function_call' : 'end'), usage: step.usage ?? { input: 10, output: 5 },
+    role: 'assistant',
+    content: step.content,
+    model: request.model,
+    provider,
+    timestamp: Date.now(),
+    stop_reason: step.stop_reason ?? (calls ? 'function_call' : 'end'),
+    usage: step.usage ?? { input: 10, output: 5 },
   };
   await writer.send({ type: 'start' } satisfies StreamFrame);
   for (const block of step.content) {

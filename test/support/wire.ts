@@ -10,7 +10,10 @@ export interface Published {
 }
 
 /** The contract of the harness: its functions and trigger types. */
-export const wire = JSON.parse(readFileSync(new URL('../fixtures/wire/harness.json', import.meta.url), 'utf8')) as { functions: Published[]; triggers: Published[] };
+export const wire = JSON.parse(readFileSync(new URL('../fixtures/wire/harness.json', import.meta.url), 'utf8')) as {
+  functions: Published[];
+  triggers: Published[];
+};
 
 /** Removes description texts (not properties of that name), which are ours to choose. */
 export function withoutDescriptions(node: unknown, names = false): unknown {

@@ -1,11 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { HarnessError, errorCode, errorMessage } from './errors.js';
+import { errorCode, errorMessage, HarnessError } from './errors.js';
 
 describe('HarnessError', () => {
   it('begins its message with its code and keeps its cause', () => {
     const cause = new Error('deep');
     const error = new HarnessError('harness/storage', 'the disk is full', { retry: 'retry', cause });
-    expect([error.message, error.name, error.cause, error.retryable]).toEqual(['harness/storage: the disk is full', 'HarnessError', cause, true]);
+    expect([error.message, error.name, error.cause, error.retryable]).toEqual([
+      'harness/storage: the disk is full',
+      'HarnessError',
+      cause,
+      true,
+    ]);
     expect(new HarnessError('harness/state', 'x').retryable).toBe(false);
   });
 });
@@ -31,8 +36,16 @@ describe('errorMessage', () => {
   cyclic.self = cyclic;
 
   it.each<[unknown, string]>([
-    [new TypeError('no'), 'no'], [new TypeError(), 'TypeError'], ['text', 'text'], [{ message: 'm' }, 'm'], [{ a: 1 }, '{"a":1}'], [null, 'null'], [undefined, 'undefined'], [7, '7'],
-    [Symbol('s'), 'Symbol(s)'], [cyclic, 'an error that cannot be shown as text'],
+    [new TypeError('no'), 'no'],
+    [new TypeError(), 'TypeError'],
+    ['text', 'text'],
+    [{ message: 'm' }, 'm'],
+    [{ a: 1 }, '{"a":1}'],
+    [null, 'null'],
+    [undefined, 'undefined'],
+    [7, '7'],
+    [Symbol('s'), 'Symbol(s)'],
+    [cyclic, 'an error that cannot be shown as text'],
   ])('reads %s', (error, message) => {
     expect(errorMessage(error)).toBe(message);
   });

@@ -8,7 +8,11 @@ export type SystemPromptStrategy = 'override' | 'enrich';
 export type OutputContract = { type: 'text' } | { type: 'json'; schema?: JsonValue };
 
 /** The dispatch policy. Absent on a send, every call is denied. */
-export interface FunctionPolicy { allow: string[]; deny: string[]; expose: ExposeMode }
+export interface FunctionPolicy {
+  allow: string[];
+  deny: string[];
+  expose: ExposeMode;
+}
 export type FunctionPolicyInput = Partial<FunctionPolicy>;
 
 export interface SendOptions {
@@ -37,9 +41,22 @@ export interface SendResponse {
   merged?: boolean | null;
   deduplicated?: boolean | null;
 }
-export interface TurnStepPayload { session_id: string; turn_id: string; step: number }
-export interface TurnStepResult { session_id: string; status: TurnStatus; next_step?: number | null; skipped?: boolean }
-export interface ChildRef { function_call_id: string; session_id: string; turn_id: string }
+export interface TurnStepPayload {
+  session_id: string;
+  turn_id: string;
+  step: number;
+}
+export interface TurnStepResult {
+  session_id: string;
+  status: TurnStatus;
+  next_step?: number | null;
+  skipped?: boolean;
+}
+export interface ChildRef {
+  function_call_id: string;
+  session_id: string;
+  turn_id: string;
+}
 export interface StatusReport {
   session_id: string;
   turn_id?: string | null;
@@ -53,8 +70,13 @@ export interface StatusReport {
   result?: JsonValue;
   result_error?: string | null;
 }
-export interface StopRequest { session_id: string; turn_id?: string | null }
-export interface StopResponse { stopping: boolean }
+export interface StopRequest {
+  session_id: string;
+  turn_id?: string | null;
+}
+export interface StopResponse {
+  stopping: boolean;
+}
 export interface SpawnOptions {
   functions?: FunctionPolicyInput | null;
   max_children?: number | null;
@@ -73,9 +95,19 @@ export interface SpawnRequest {
   session_id?: string | null;
   options?: SpawnOptions | null;
 }
-export interface SpawnResponse { child_session_id: string; child_turn_id: string }
-export interface TriggerCall { id: string; function_id: string; arguments: JsonValue }
-export interface FunctionTriggerRequest { session_id: string; call: TriggerCall }
+export interface SpawnResponse {
+  child_session_id: string;
+  child_turn_id: string;
+}
+export interface TriggerCall {
+  id: string;
+  function_id: string;
+  arguments: JsonValue;
+}
+export interface FunctionTriggerRequest {
+  session_id: string;
+  call: TriggerCall;
+}
 export interface TriggerResult {
   function_call_id: string;
   function_id: string;
@@ -84,7 +116,12 @@ export interface TriggerResult {
   is_error: boolean;
   duration_ms: number;
 }
-export interface TriggerPending { function_call_id: string; function_id: string; pending: boolean; pending_timeout_ms?: number | null }
+export interface TriggerPending {
+  function_call_id: string;
+  function_id: string;
+  pending: boolean;
+  pending_timeout_ms?: number | null;
+}
 export type FunctionTriggerResponse = TriggerResult | TriggerPending;
 export interface FunctionResolveRequest {
   session_id: string;
@@ -95,10 +132,17 @@ export interface FunctionResolveRequest {
   details?: JsonValue;
   is_error?: boolean | null;
 }
-export interface FunctionResolveResponse { resolved: boolean; turn_resumed: boolean }
+export interface FunctionResolveResponse {
+  resolved: boolean;
+  turn_resumed: boolean;
+}
 
 /** Who started a child turn. */
-export interface ParentRef { session_id: string; turn_id: string; function_call_id: string }
+export interface ParentRef {
+  session_id: string;
+  turn_id: string;
+  function_call_id: string;
+}
 /** Payload of `harness::turn-started`. `timestamp` is ms since the epoch. */
 export interface TurnStartedEvent {
   session_id: string;
@@ -122,4 +166,7 @@ export interface TurnCompletedEvent {
   parent?: ParentRef;
 }
 /** Binding filter of the two turn events. */
-export interface TurnEventBindingConfig { session_id?: string | null; parent_session_id?: string | null }
+export interface TurnEventBindingConfig {
+  session_id?: string | null;
+  parent_session_id?: string | null;
+}

@@ -3,7 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { entryIds, newCallId, newEntryId, newSessionId, newTurnId, requestId, sanitizeIdPart } from './ids.js';
 
 describe('ids', () => {
-  it.each([[newSessionId, 's_'], [newTurnId, 't_'], [newCallId, 'fc_'], [newEntryId, 'e_']] as const)('are a prefix and 32 hex digits, new each time', (make, prefix) => {
+  it.each([
+    [newSessionId, 's_'],
+    [newTurnId, 't_'],
+    [newCallId, 'fc_'],
+    [newEntryId, 'e_'],
+  ] as const)('are a prefix and 32 hex digits, new each time', (make, prefix) => {
     const made = Array.from({ length: 100 }, make);
     for (const id of made) expect(id).toMatch(new RegExp(`^${prefix}[0-9a-f]{32}$`));
     expect(new Set(made).size).toBe(100);
@@ -11,7 +16,12 @@ describe('ids', () => {
 
   it('of entries say what they are of', () => {
     expect([
-      entryIds.assistant('t_1', 2), entryIds.result('t_1', 'call_1'), entryIds.compaction('t_1', 2), entryIds.nudge('t_1', 1), entryIds.error('t_1'), entryIds.notice('t_1', 'stopped'),
+      entryIds.assistant('t_1', 2),
+      entryIds.result('t_1', 'call_1'),
+      entryIds.compaction('t_1', 2),
+      entryIds.nudge('t_1', 1),
+      entryIds.error('t_1'),
+      entryIds.notice('t_1', 'stopped'),
       requestId('t_1', 2),
     ]).toEqual(['e_t_1_2_assistant', 'e_t_1_call_1', 'e_t_1_2_compaction', 'e_t_1_nudge_1', 'e_t_1_error', 'e_t_1_stopped', 't_1:2']);
   });

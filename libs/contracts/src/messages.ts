@@ -20,19 +20,46 @@ export interface Usage {
   cost_usd?: number | null;
 }
 
-export interface TextBlock { type: 'text'; text: string }
+export interface TextBlock {
+  type: 'text';
+  text: string;
+}
 /** `data` is base64. */
-export interface ImageBlock { type: 'image'; data: string; mime: string }
-export interface ThinkingBlock { type: 'thinking'; text: string; signature?: string | null }
+export interface ImageBlock {
+  type: 'image';
+  data: string;
+  mime: string;
+}
+export interface ThinkingBlock {
+  type: 'thinking';
+  text: string;
+  signature?: string | null;
+}
 /** Opaque thinking that only its provider can read; it goes back byte for byte or not at all. */
-export interface RedactedThinkingBlock { type: 'redacted_thinking'; data: string }
-export interface FunctionCallBlock { type: 'function_call'; id: string; function_id: string; arguments: JsonValue }
-export interface FunctionResultBlock { type: 'function_result'; function_call_id: string; content: ContentBlock[]; is_error?: boolean | null }
-export type ContentBlock =
-  | TextBlock | ImageBlock | ThinkingBlock | RedactedThinkingBlock | FunctionCallBlock | FunctionResultBlock;
+export interface RedactedThinkingBlock {
+  type: 'redacted_thinking';
+  data: string;
+}
+export interface FunctionCallBlock {
+  type: 'function_call';
+  id: string;
+  function_id: string;
+  arguments: JsonValue;
+}
+export interface FunctionResultBlock {
+  type: 'function_result';
+  function_call_id: string;
+  content: ContentBlock[];
+  is_error?: boolean | null;
+}
+export type ContentBlock = TextBlock | ImageBlock | ThinkingBlock | RedactedThinkingBlock | FunctionCallBlock | FunctionResultBlock;
 
 /** `timestamp` is ms since the epoch, here and in the other roles. */
-export interface UserMessage { role: 'user'; content: ContentBlock[]; timestamp: number }
+export interface UserMessage {
+  role: 'user';
+  content: ContentBlock[];
+  timestamp: number;
+}
 export interface AssistantMessage {
   role: 'assistant';
   content: ContentBlock[];

@@ -24,7 +24,12 @@ export async function runChain(bus: Bus, chain: readonly HookBinding[], input: H
     if (answer.kind === 'failed') {
       if (signal?.aborted === true) return { kind: 'stopped' };
       if (hook.on_error === 'fail_open') continue;
-      return { kind: 'deny', by: hook.function_id, reason: `the hook ${hook.function_id} failed (${answer.why}), so this was not allowed`, annotations };
+      return {
+        kind: 'deny',
+        by: hook.function_id,
+        reason: `the hook ${hook.function_id} failed (${answer.why}), so this was not allowed`,
+        annotations,
+      };
     }
     const { output } = answer;
     if (output === null) continue;
@@ -69,7 +74,8 @@ function mutate(input: HookInput, mutations: HookMutations | undefined): HookInp
       },
     };
   }
-  if (call !== undefined) return 'arguments' in mutations ? { ...input, call: { ...call, arguments: mutations.arguments as JsonValue } } : input;
+  if (call !== undefined)
+    return 'arguments' in mutations ? { ...input, call: { ...call, arguments: mutations.arguments as JsonValue } } : input;
   if (result !== undefined) {
     return {
       ...input,

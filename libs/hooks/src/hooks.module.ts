@@ -1,5 +1,5 @@
-import { Module, type DynamicModule } from '@nestjs/common';
-import { COMPILE_GLOBS, HookRegistry, type CompileGlobs } from './registry.js';
+import { type DynamicModule, Module } from '@nestjs/common';
+import { COMPILE_GLOBS, type CompileGlobs, HookRegistry } from './registry.js';
 
 /** The hook points. Needs `BUS`; `HookRegistry.publish` makes them known. */
 @Module({})

@@ -1,4 +1,4 @@
-export { isGuard, type HookBinding } from './binding.js';
-export { runChain, type ChainOutcome } from './chain.js';
+export { type HookBinding, isGuard } from './binding.js';
+export { type ChainOutcome, runChain } from './chain.js';
 export { HooksModule } from './hooks.module.js';
-export { COMPILE_GLOBS, HookRegistry, type CompileGlobs } from './registry.js';
+export { COMPILE_GLOBS, type CompileGlobs, HookRegistry } from './registry.js';

@@ -1,4 +1,4 @@
-import { messagesDefinitions, ref, root, type HookOutput, type HookPoint, type Schema } from '#libs/contracts';
+import { type HookOutput, type HookPoint, messagesDefinitions, ref, root, type Schema } from '#libs/contracts';
 import { violation } from '#libs/iii';
 
 const content: Schema = { type: 'array', items: ref('ContentBlock') };
@@ -27,7 +27,11 @@ function schemaOf(point: HookPoint, decision: HookOutput['decision']): Schema {
     else properties['mutations'] = MUTATIONS[point];
     if (decision === 'continue') properties['annotations'] = annotations;
     if (decision === 'hold') properties['pending_timeout_ms'] = { type: 'integer', minimum: 0 };
-    schema = root(messagesDefinitions, { type: 'object', properties, required: decision === 'deny' ? ['decision', 'reason'] : ['decision'] });
+    schema = root(messagesDefinitions, {
+      type: 'object',
+      properties,
+      required: decision === 'deny' ? ['decision', 'reason'] : ['decision'],
+    });
     schemas.set(key, schema);
   }
   return schema;
@@ -48,7 +52,8 @@ export function readOutput(point: HookPoint, value: unknown): HookOutput | null 
   const decision = typeof value === 'object' ? (value as { decision?: unknown }).decision : undefined;
   const allowed = DECISIONS[point];
   const known = allowed.find((d) => d === decision);
-  if (known === undefined) throw new Error(`its decision must be one of ${allowed.join(', ')}, not ${JSON.stringify(decision) ?? typeof value}`);
+  if (known === undefined)
+    throw new Error(`its decision must be one of ${allowed.join(', ')}, not ${JSON.stringify(decision) ?? typeof value}`);
   const wrong = violation(schemaOf(point, known), value);
   if (wrong !== null) throw new Error(`its answer is not valid: ${wrong}`);
   JSON.stringify(value); // a value that JSON does not have could not be stored

@@ -1,7 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { HOOK_POINTS, HarnessError, harnessTriggerTypes, hookTriggerType, type HookPoint, type HookTriggerConfig, type JsonValue } from '#libs/contracts';
-import { BUS, TriggerBindings, type Bus, type TriggerRegistration } from '#libs/iii';
-import { isGuard, type HookBinding } from './binding.js';
+import {
+  HarnessError,
+  HOOK_POINTS,
+  type HookPoint,
+  type HookTriggerConfig,
+  harnessTriggerTypes,
+  hookTriggerType,
+  type JsonValue,
+} from '#libs/contracts';
+import { BUS, type Bus, TriggerBindings, type TriggerRegistration } from '#libs/iii';
+import { type HookBinding, isGuard } from './binding.js';
 
 /** Default of a hook's `timeout_ms`. */
 const TIMEOUT_MS = 5_000;
@@ -78,10 +86,17 @@ class HookPointBindings extends TriggerBindings<HookTriggerConfig> {
     }
     const globs = config.functions ?? null;
     if (globs !== null && !this.point.endsWith('_trigger')) {
-      throw new HarnessError('harness/invalid_request', `functions is for pre-trigger and post-trigger only, not for ${hookTriggerType(this.point)}`);
+      throw new HarnessError(
+        'harness/invalid_request',
+        `functions is for pre-trigger and post-trigger only, not for ${hookTriggerType(this.point)}`,
+      );
     }
     return {
-      function_id, on_error, metadata, priority: config.priority ?? 0, timeout_ms: config.timeout_ms ?? TIMEOUT_MS,
+      function_id,
+      on_error,
+      metadata,
+      priority: config.priority ?? 0,
+      timeout_ms: config.timeout_ms ?? TIMEOUT_MS,
       matches: globs === null ? null : this.compile(globs, 'functions'),
     };
   }

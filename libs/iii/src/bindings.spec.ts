@@ -2,12 +2,23 @@ import { describe, expect, it } from 'vitest';
 import { TriggerBindings } from './bindings.js';
 import { LocalEngine } from './local/engine.js';
 
-interface Filter { session_id?: string | null }
-const definition = { id: 'demo::happened', description: 'd', trigger_request_format: { type: 'object', properties: { session_id: { type: ['string', 'null'] } }, additionalProperties: false } };
+interface Filter {
+  session_id?: string | null;
+}
+const definition = {
+  id: 'demo::happened',
+  description: 'd',
+  trigger_request_format: { type: 'object', properties: { session_id: { type: ['string', 'null'] } }, additionalProperties: false },
+};
 
 describe('TriggerBindings', () => {
   const bindings = (changes?: () => void) => new TriggerBindings<Filter>(definition, changes);
-  const trigger = (id: string, function_id = 'f', config: { [key: string]: string } = {}) => ({ id, type: definition.id, function_id, config });
+  const trigger = (id: string, function_id = 'f', config: { [key: string]: string } = {}) => ({
+    id,
+    type: definition.id,
+    function_id,
+    config,
+  });
 
   it('are a set: the same function and filter twice is one, until its last registration goes', () => {
     const all = bindings();
@@ -15,7 +26,11 @@ describe('TriggerBindings', () => {
     all.registerTrigger(trigger('2'));
     all.registerTrigger(trigger('3', 'f', { session_id: 's' }));
     all.registerTrigger(trigger('4', 'g'));
-    expect(all.list().map(({ registration, config }) => [registration.function_id, config])).toEqual([['f', {}], ['f', { session_id: 's' }], ['g', {}]]);
+    expect(all.list().map(({ registration, config }) => [registration.function_id, config])).toEqual([
+      ['f', {}],
+      ['f', { session_id: 's' }],
+      ['g', {}],
+    ]);
     all.unregisterTrigger(trigger('1'));
     expect(all.list()).toHaveLength(3);
     all.unregisterTrigger(trigger('2'));
@@ -23,7 +38,9 @@ describe('TriggerBindings', () => {
   });
 
   it('refuse a configuration that does not fit, and say which field', () => {
-    expect(() => bindings().registerTrigger({ ...trigger('1'), config: { session_id: 7 } })).toThrow('demo/invalid_request: config of demo::happened: session_id must be string or null');
+    expect(() => bindings().registerTrigger({ ...trigger('1'), config: { session_id: 7 } })).toThrow(
+      'demo/invalid_request: config of demo::happened: session_id must be string or null',
+    );
     expect(() => bindings().registerTrigger({ ...trigger('1'), config: { other: 7 } })).toThrow('other is not a known field');
     expect(() => bindings().registerTrigger({ ...trigger('1'), config: null })).not.toThrow();
   });

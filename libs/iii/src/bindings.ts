@@ -29,7 +29,11 @@ export class TriggerBindings<TConfig> implements TriggerTypeHandler {
   registerTrigger(trigger: TriggerRegistration): void {
     const config = trigger.config ?? {};
     const wrong = violation(this.definition.trigger_request_format ?? (true satisfies Schema), config);
-    if (wrong !== null) throw new HarnessError(`${this.definition.id.split('::')[0] ?? 'harness'}/invalid_request`, `config of ${this.definition.id}: ${wrong}`);
+    if (wrong !== null)
+      throw new HarnessError(
+        `${this.definition.id.split('::')[0] ?? 'harness'}/invalid_request`,
+        `config of ${this.definition.id}: ${wrong}`,
+      );
     this.byId.set(trigger.id, { registration: trigger, config: config as TConfig });
     this.changed();
   }
@@ -56,7 +60,9 @@ export class TriggerBindings<TConfig> implements TriggerTypeHandler {
   async call(bus: Bus, payload: unknown, matches: (config: TConfig) => boolean): Promise<void> {
     const calls = this.list()
       .filter(({ config }) => matches(config))
-      .map(({ registration: { function_id, metadata } }) => bus.trigger({ function_id, payload, ...(metadata === undefined ? {} : { metadata }) }));
+      .map(({ registration: { function_id, metadata } }) =>
+        bus.trigger({ function_id, payload, ...(metadata === undefined ? {} : { metadata }) }),
+      );
     const failed = (await Promise.allSettled(calls)).find((outcome) => outcome.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }

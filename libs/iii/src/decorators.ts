@@ -21,5 +21,4 @@ export const III_EXTRAS = 'iii';
  * Makes a controller's method an iii function. It gets the payload by `@Payload()` and the `InvocationContext` by
  * `@Ctx()`; what it returns is the result, what it throws reaches the caller as the error.
  */
-export const IiiFunction = (options: IiiFunctionOptions): MethodDecorator =>
-  MessagePattern(options.id, { [III_EXTRAS]: options });
+export const IiiFunction = (options: IiiFunctionOptions): MethodDecorator => MessagePattern(options.id, { [III_EXTRAS]: options });

@@ -27,21 +27,28 @@ export function explain(errors: readonly ErrorObject[], context: Explaining): st
 }
 
 /** One fault: where it is, and what to say of it. */
-interface Fault { path: string; words: string }
+interface Fault {
+  path: string;
+  words: string;
+}
 
 function faults(errors: readonly ErrorObject[], context: Explaining, at: string): Fault[] {
   const unions = new Map<string, ErrorObject>();
   // ajv tells of the outer one of two unions last.
   for (const error of errors) if (isUnion(error)) unions.set(error.instancePath, error);
-  const isInside = (error: ErrorObject): boolean => [...unions.keys()].some((path) => error.instancePath === path || error.instancePath.startsWith(`${path}/`));
+  const isInside = (error: ErrorObject): boolean =>
+    [...unions.keys()].some((path) => error.instancePath === path || error.instancePath.startsWith(`${path}/`));
   const isOuter = (path: string): boolean => ![...unions.keys()].some((other) => other !== path && path.startsWith(`${other}/`));
   const plain = errors.filter((error) => error.keyword !== 'if' && !isInside(error)).map((error) => describe(error, at, context.whole));
-  const inUnions = [...unions.values()].filter(({ instancePath }) => isOuter(instancePath)).flatMap((error) => ofUnion(error, context, join(at, error.instancePath)));
+  const inUnions = [...unions.values()]
+    .filter(({ instancePath }) => isOuter(instancePath))
+    .flatMap((error) => ofUnion(error, context, join(at, error.instancePath)));
   return [...plain, ...inUnions];
 }
 
 const isUnion = ({ keyword, schema }: ErrorObject): boolean => (keyword === 'anyOf' || keyword === 'oneOf') && Array.isArray(schema);
-const join = (at: string, instancePath: string): string => [at, ...instancePath.split('/').slice(1)].filter((part) => part !== '').join('.');
+const join = (at: string, instancePath: string): string =>
+  [at, ...instancePath.split('/').slice(1)].filter((part) => part !== '').join('.');
 
 function ofUnion(error: ErrorObject, context: Explaining, at: string): Fault[] {
   const { root, whole } = context;
@@ -65,7 +72,8 @@ function nearest(branches: readonly Node[], value: unknown, context: Explaining,
     if (validate === null) return [{ path: at, words: `${at || context.whole} fits none of its alternatives` }];
     return validate(value) ? [] : faults(validate.errors ?? [], context, at);
   });
-  if (tried.some((found) => found.length === 0)) return [{ path: at, words: `${at || context.whole} fits more than one of its alternatives` }];
+  if (tried.some((found) => found.length === 0))
+    return [{ path: at, words: `${at || context.whole} fits more than one of its alternatives` }];
   return tried.reduce((best, found) => (found.length < best.length ? found : best));
 }
 
@@ -79,10 +87,12 @@ const isObject = (value: unknown): value is Node => typeof value === 'object' &&
 
 /** The alternatives of a union, with references followed and unions in unions opened. */
 function branchesOf(union: readonly unknown[], root: Node): Node[] {
-  return union.map((branch) => resolve(branch, root)).flatMap((branch) => {
-    const inner = branch['anyOf'] ?? branch['oneOf'];
-    return Array.isArray(inner) && branch['properties'] === undefined ? branchesOf(inner, root) : [branch];
-  });
+  return union
+    .map((branch) => resolve(branch, root))
+    .flatMap((branch) => {
+      const inner = branch['anyOf'] ?? branch['oneOf'];
+      return Array.isArray(inner) && branch['properties'] === undefined ? branchesOf(inner, root) : [branch];
+    });
 }
 
 /** Follows references inside the same schema. What leads nowhere is taken as a schema that says nothing. */
@@ -92,7 +102,10 @@ function resolve(schema: unknown, root: Node): Node {
     if (!isObject(node)) return {};
     const ref = node['$ref'];
     if (typeof ref !== 'string' || !ref.startsWith('#/')) return node;
-    node = ref.slice(2).split('/').reduce<unknown>((part, key) => (isObject(part) ? part[key.replaceAll('~1', '/').replaceAll('~0', '~')] : undefined), root);
+    node = ref
+      .slice(2)
+      .split('/')
+      .reduce<unknown>((part, key) => (isObject(part) ? part[key.replaceAll('~1', '/').replaceAll('~0', '~')] : undefined), root);
   }
   return {};
 }
@@ -132,7 +145,10 @@ function describe(error: ErrorObject, before: string, whole: string): Fault {
     case 'additionalProperties':
       return { path: at, words: `${field(error.params['additionalProperty'])} is not a known field` };
     case 'enum':
-      return { path: at, words: `${name} must be one of ${(error.params['allowedValues'] as unknown[]).map((value) => JSON.stringify(value)).join(', ')}` };
+      return {
+        path: at,
+        words: `${name} must be one of ${(error.params['allowedValues'] as unknown[]).map((value) => JSON.stringify(value)).join(', ')}`,
+      };
     case 'const':
       return { path: at, words: `${name} must be ${JSON.stringify(error.params['allowedValue'])}` };
     case 'type':

@@ -1,9 +1,9 @@
 import { Controller, type INestMicroservice } from '@nestjs/common';
 import { Ctx, Payload } from '@nestjs/microservices';
 import { Test } from '@nestjs/testing';
-import { concat, of, throwError, type Observable } from 'rxjs';
+import { concat, type Observable, of, throwError } from 'rxjs';
 import { afterEach, describe, expect, it } from 'vitest';
-import { HarnessError, errorCode } from '#libs/contracts';
+import { errorCode, HarnessError } from '#libs/contracts';
 import type { InvocationContext } from './bus.js';
 import { IiiFunction } from './decorators.js';
 import { LocalEngine } from './local/engine.js';
@@ -16,12 +16,23 @@ let release: Promise<string> = Promise.resolve('');
 
 @Controller()
 class Demo {
-  @IiiFunction({ id: 'demo::echo', description: 'e', request: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'], additionalProperties: false }, response: anything, metadata: { internal: true } })
+  @IiiFunction({
+    id: 'demo::echo',
+    description: 'e',
+    request: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'], additionalProperties: false },
+    response: anything,
+    metadata: { internal: true },
+  })
   echo(@Payload() payload: unknown, @Ctx() context: InvocationContext): unknown {
     return { payload, function_id: context.function_id, metadata: context.metadata };
   }
 
-  @IiiFunction({ id: 'demo::own', description: 'o', request: { type: 'object', required: ['a'] }, invalid: (detail) => new HarnessError('demo/bad_input', detail) })
+  @IiiFunction({
+    id: 'demo::own',
+    description: 'o',
+    request: { type: 'object', required: ['a'] },
+    invalid: (detail) => new HarnessError('demo/bad_input', detail),
+  })
   own(): string {
     return 'never';
   }
@@ -38,7 +49,10 @@ class Demo {
 
   @IiiFunction({ id: 'demo::errs', description: 'o', request: anything })
   errs(): Observable<number> {
-    return concat(of(1), throwError(() => new HarnessError('demo/broken', 'in a stream')));
+    return concat(
+      of(1),
+      throwError(() => new HarnessError('demo/broken', 'in a stream')),
+    );
   }
 
   @IiiFunction({ id: 'demo::twice', description: 'o', request: anything })
@@ -76,7 +90,8 @@ async function open(drainMs?: number) {
   app = module.createNestMicroservice({ strategy: new IiiTransport(bus, drainMs), logger: false });
   app.useGlobalFilters(new BusErrorFilter());
   await app.listen();
-  const call = <T = unknown>(id: string, payload: unknown = {}, metadata?: { [key: string]: string }): Promise<T> => bus.trigger<T>({ function_id: id, payload, ...(metadata === undefined ? {} : { metadata }) });
+  const call = <T = unknown>(id: string, payload: unknown = {}, metadata?: { [key: string]: string }): Promise<T> =>
+    bus.trigger<T>({ function_id: id, payload, ...(metadata === undefined ? {} : { metadata }) });
   return { engine, bus, call, app };
 }
 
@@ -84,7 +99,10 @@ describe('IiiTransport', () => {
   it('registers every decorated method with what it says of itself', async () => {
     const { engine } = await open();
     expect(engine.functions.get('demo::echo')?.definition).toEqual({
-      id: 'demo::echo', description: 'e', request_format: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'], additionalProperties: false }, response_format: anything,
+      id: 'demo::echo',
+      description: 'e',
+      request_format: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'], additionalProperties: false },
+      response_format: anything,
       metadata: { internal: true },
     });
     expect(engine.functions.all().filter(({ definition }) => definition.id.startsWith('demo::'))).toHaveLength(9);
@@ -92,23 +110,34 @@ describe('IiiTransport', () => {
 
   it('hands over payload and context, without what an engine adds to the payload', async () => {
     const { call } = await open();
-    expect(await call('demo::echo', { n: 1, _caller_worker_id: 'w' }, { m: '1' })).toEqual({ payload: { n: 1 }, function_id: 'demo::echo', metadata: { m: '1' } });
+    expect(await call('demo::echo', { n: 1, _caller_worker_id: 'w' }, { m: '1' })).toEqual({
+      payload: { n: 1 },
+      function_id: 'demo::echo',
+      metadata: { m: '1' },
+    });
   });
 
-  it.each<[unknown, string]>([[{}, 'n is missing'], [{ n: 'x' }, 'n must be integer'], [{ n: 1, m: 1 }, 'm is not a known field'], [undefined, 'request must be object'], ['x', 'request must be object']])(
-    'refuses %j and names the field',
-    async (payload, told) => {
-      const { call } = await open();
-      await expect(call('demo::echo', payload === undefined ? null : payload)).rejects.toThrow(`demo/invalid_request: ${told}`);
-    },
-  );
+  it.each<[unknown, string]>([
+    [{}, 'n is missing'],
+    [{ n: 'x' }, 'n must be integer'],
+    [{ n: 1, m: 1 }, 'm is not a known field'],
+    [undefined, 'request must be object'],
+    ['x', 'request must be object'],
+  ])('refuses %j and names the field', async (payload, told) => {
+    const { call } = await open();
+    await expect(call('demo::echo', payload === undefined ? null : payload)).rejects.toThrow(`demo/invalid_request: ${told}`);
+  });
 
   it('lets a function say how a bad request is told', async () => {
     const { call } = await open();
     await expect(call('demo::own', {})).rejects.toThrow('demo/bad_input: a is missing');
   });
 
-  it.each([['demo::throws', 'at once'], ['demo::rejects', 'later'], ['demo::errs', 'in a stream']])('C50 gives the caller of %s its error, once, with its code', async (id, detail) => {
+  it.each([
+    ['demo::throws', 'at once'],
+    ['demo::rejects', 'later'],
+    ['demo::errs', 'in a stream'],
+  ])('C50 gives the caller of %s its error, once, with its code', async (id, detail) => {
     const { call } = await open();
     const error: unknown = await call(id).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(HarnessError);

@@ -1,7 +1,7 @@
 import { Catch, type ExceptionFilter } from '@nestjs/common';
 import { type CustomTransportStrategy, type MessageHandler, Server } from '@nestjs/microservices';
-import { isObservable, lastValueFrom, throwError, type Observable } from 'rxjs';
-import { HarnessError, errorMessage, type Schema } from '#libs/contracts';
+import { isObservable, lastValueFrom, type Observable, throwError } from 'rxjs';
+import { errorMessage, HarnessError, type Schema } from '#libs/contracts';
 import type { Bus, FunctionHandler, InvocationContext, Registration } from './bus.js';
 import { III_EXTRAS, type IiiFunctionOptions } from './decorators.js';
 import { violation } from './validation.js';

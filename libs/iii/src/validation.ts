@@ -1,7 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { Schema } from '#libs/contracts';
-import { explain, type CompilePart } from './explain.js';
+import { type CompilePart, explain } from './explain.js';
 
 const ajv = new Ajv({ strict: false, allErrors: true, verbose: true, useDefaults: false, validateFormats: false });
 addFormats.default(ajv);

@@ -1,13 +1,13 @@
 export * from './events/turn-events.js';
 export * from './failpoint.js';
+export { takeLeftover } from './loop/ended.js';
 export * from './loop/executor.js';
 export * from './loop/ports.js';
+export { previewOf, turnFinished } from './loop/step-feed.js';
+export { planCalls } from './machine/calls.js';
 export * from './policy/glob.js';
 export * from './ports/index.js';
 export * from './record/record.js';
-export * from './turn.module.js';
-export { planCalls } from './machine/calls.js';
-export { previewOf, turnFinished } from './loop/step-feed.js';
-export { takeLeftover } from './loop/ended.js';
 export { answerParent } from './spawn/answer-parent.js';
 export { LOOP_PORTS } from './tokens.js';
+export * from './turn.module.js';

@@ -5,8 +5,19 @@ import { TurnEvents } from './events/turn-events.js';
 import { HarnessFunctions } from './functions/harness.functions.js';
 import { TurnExecutor } from './loop/executor.js';
 import type { LoopPorts } from './loop/ports.js';
-import { CLOCK, FEED, JOURNAL, SETTINGS, TRANSCRIPT, type Clock, type Feed, type Journal, type SettingsSource, type Transcript } from './ports/index.js';
 import { compileGlobs } from './policy/glob.js';
+import {
+  CLOCK,
+  type Clock,
+  FEED,
+  type Feed,
+  JOURNAL,
+  type Journal,
+  SETTINGS,
+  type SettingsSource,
+  TRANSCRIPT,
+  type Transcript,
+} from './ports/index.js';
 import { LOOP_PORTS } from './tokens.js';
 
 /** The turn loop: its functions, its executor and its events. A runtime provides the ports, globally. */
@@ -18,8 +29,22 @@ import { LOOP_PORTS } from './tokens.js';
     {
       provide: LOOP_PORTS,
       inject: [BUS, JOURNAL, TRANSCRIPT, SETTINGS, FEED, CLOCK, HookRegistry],
-      useFactory: (bus: Bus, journal: Journal, transcript: Transcript, settings: SettingsSource, feed: Feed, clock: Clock, hooks: HookRegistry): LoopPorts => ({
-        bus, journal, transcript, settings, feed, clock, hooks,
+      useFactory: (
+        bus: Bus,
+        journal: Journal,
+        transcript: Transcript,
+        settings: SettingsSource,
+        feed: Feed,
+        clock: Clock,
+        hooks: HookRegistry,
+      ): LoopPorts => ({
+        bus,
+        journal,
+        transcript,
+        settings,
+        feed,
+        clock,
+        hooks,
       }),
     },
     { provide: TurnExecutor, inject: [LOOP_PORTS], useFactory: (ports: LoopPorts) => new TurnExecutor(ports) },

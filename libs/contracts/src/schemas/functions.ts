@@ -1,5 +1,5 @@
 import { messagesDefinitions as m } from './messages.js';
-import { ref, root, type FunctionContract } from './schema.js';
+import { type FunctionContract, ref, root } from './schema.js';
 import { turnsDefinitions as t } from './turns.js';
 
 const all = { ...m, ...t };
@@ -11,7 +11,8 @@ export const harnessFunctions = {
     request: root(all, {
       properties: {
         action: {
-          description: '`deliver` (default): these fields are the result. `execute`: let a held call go on through the rest of its pipeline.',
+          description:
+            '`deliver` (default): these fields are the result. `execute`: let a held call go on through the rest of its pipeline.',
           type: ['string', 'null'],
         },
         content: { items: ref('ContentBlock'), type: ['array', 'null'] },
@@ -39,7 +40,8 @@ export const harnessFunctions = {
     }),
   },
   'harness::function::trigger': {
-    description: 'Internal: runs one function call under the policy of the current turn and captures its result, or reports that it is pending.',
+    description:
+      'Internal: runs one function call under the policy of the current turn and captures its result, or reports that it is pending.',
     request: root(all, {
       properties: { call: ref('TriggerCall'), session_id: { type: 'string' } },
       required: ['call', 'session_id'],

@@ -1,4 +1,4 @@
-export { harnessFunctions, type HarnessFunctionId } from './functions.js';
+export { type HarnessFunctionId, harnessFunctions } from './functions.js';
 export { messagesDefinitions } from './messages.js';
-export { ref, root, type FunctionContract, type Schema } from './schema.js';
+export { type FunctionContract, ref, root, type Schema } from './schema.js';
 export { harnessTriggerTypes } from './triggers.js';

@@ -111,7 +111,12 @@ export const turnsDefinitions: { [name: string]: Schema } = {
     properties: { metadata: true, title: { type: ['string', 'null'] } },
     type: 'object',
   },
-  SystemPromptStrategy: { oneOf: [{ enum: ['override'], type: 'string' }, { enum: ['enrich'], type: 'string' }] },
+  SystemPromptStrategy: {
+    oneOf: [
+      { enum: ['override'], type: 'string' },
+      { enum: ['enrich'], type: 'string' },
+    ],
+  },
   ThinkingLevel: { enum: ['minimal', 'low', 'medium', 'high', 'xhigh'], type: 'string' },
   SpawnOptions: {
     properties: {

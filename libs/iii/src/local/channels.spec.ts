@@ -109,7 +109,10 @@ describe('channels', () => {
   });
 
   it('are made over the bus too, with references to both ends', async () => {
-    const made = await bus.trigger<{ writer: Parameters<typeof bus.openWriter>[0]; reader: Parameters<typeof bus.openReader>[0] }>({ function_id: 'engine::channels::create', payload: { buffer_size: 1 } });
+    const made = await bus.trigger<{ writer: Parameters<typeof bus.openWriter>[0]; reader: Parameters<typeof bus.openReader>[0] }>({
+      function_id: 'engine::channels::create',
+      payload: { buffer_size: 1 },
+    });
     expect([made.writer.direction, made.reader.direction]).toEqual(['write', 'read']);
     const writer = bus.openWriter(made.writer);
     void writer.send('x');

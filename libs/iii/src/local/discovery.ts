@@ -1,7 +1,7 @@
 import type { JsonValue, Schema } from '#libs/contracts';
 import { BusError, type FunctionDefinition, type FunctionHandler, type RegisterTriggerInput } from '../bus.js';
 import { violation } from '../validation.js';
-import { isInternal, type FunctionRecord } from './functions.js';
+import { type FunctionRecord, isInternal } from './functions.js';
 import type { EngineTables } from './tables.js';
 import type { TriggerRecord } from './triggers.js';
 
@@ -10,15 +10,35 @@ const string: Schema = { type: 'string' };
 const optional = (type: string): Schema => ({ type: [type, 'null'] });
 const request = (properties: { [name: string]: Schema }, required: string[] = []): Schema => ({ type: 'object', properties, required });
 
-interface ListFunctions { prefix?: string | null; search?: string | null; worker?: string | null; workers?: string[] | null; include_internal?: boolean | null }
-interface InfoFunctions { function_id?: string | null; function_ids?: string[] | null }
-interface ListTriggers { search?: string | null; prefix?: string | null; worker?: string | null; include_internal?: boolean | null }
-interface ListBindings extends ListTriggers { trigger_type?: string | null; function_id?: string | null }
+interface ListFunctions {
+  prefix?: string | null;
+  search?: string | null;
+  worker?: string | null;
+  workers?: string[] | null;
+  include_internal?: boolean | null;
+}
+interface InfoFunctions {
+  function_id?: string | null;
+  function_ids?: string[] | null;
+}
+interface ListTriggers {
+  search?: string | null;
+  prefix?: string | null;
+  worker?: string | null;
+  include_internal?: boolean | null;
+}
+interface ListBindings extends ListTriggers {
+  trigger_type?: string | null;
+  function_id?: string | null;
+}
 
 /** True when every word of `search` is in one of `texts`. */
 function matches(search: string | null | undefined, ...texts: (string | undefined)[]): boolean {
   const all = texts.join(' ').toLowerCase();
-  return (search ?? '').toLowerCase().split(/\s+/).every((word) => all.includes(word));
+  return (search ?? '')
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => all.includes(word));
 }
 
 const row = ({ definition, worker }: FunctionRecord): { [key: string]: unknown } => ({
@@ -42,7 +62,8 @@ const bindingRow = ({ trigger, worker, parked }: TriggerRecord): { [key: string]
 function listFunctions(engine: EngineTables, query: ListFunctions): { functions: unknown[] } {
   const workers = query.workers ?? (typeof query.worker === 'string' ? [query.worker] : null);
   const rows = engine.functions.all().filter(({ definition, worker }) => {
-    const hidden = (definition.id.startsWith('engine::') && !definition.id.startsWith('engine::queue::')) || isInternal(definition.metadata);
+    const hidden =
+      (definition.id.startsWith('engine::') && !definition.id.startsWith('engine::queue::')) || isInternal(definition.metadata);
     if (hidden && query.include_internal !== true) return false;
     if (typeof query.prefix === 'string' && !definition.id.startsWith(query.prefix)) return false;
     if (workers !== null && !workers.includes(worker.name)) return false;
@@ -90,7 +111,12 @@ const typeRow = (engine: EngineTables, type: ReturnType<EngineTables['triggers']
 
 /** The `engine::*` functions that a local engine has: discovery of functions, workers, trigger types and triggers. */
 export function discoveryFunctions(engine: EngineTables): { definition: FunctionDefinition; handler: FunctionHandler }[] {
-  const define = <T>(id: string, description: string, schema: Schema, run: (query: T) => unknown): { definition: FunctionDefinition; handler: FunctionHandler } => ({
+  const define = <T>(
+    id: string,
+    description: string,
+    schema: Schema,
+    run: (query: T) => unknown,
+  ): { definition: FunctionDefinition; handler: FunctionHandler } => ({
     definition: { id, description, request_format: schema },
     handler: (payload) => {
       const query = payload ?? {};
@@ -99,52 +125,136 @@ export function discoveryFunctions(engine: EngineTables): { definition: Function
       return run(query as T);
     },
   });
-  const listQuery = { search: optional('string'), prefix: optional('string'), worker: optional('string'), include_internal: optional('boolean') };
+  const listQuery = {
+    search: optional('string'),
+    prefix: optional('string'),
+    worker: optional('string'),
+    include_internal: optional('boolean'),
+  };
   const found = <T>(value: T | undefined, what: string): T => {
     if (value === undefined) throw new BusError('NOT_FOUND', `no ${what}`);
     return value;
   };
   return [
-    define('engine::functions::list', 'Lists the registered functions, one row each. Narrow it with `search` or `prefix`.',
-      request({ ...listQuery, workers: { type: ['array', 'null'], items: string } }), (q: ListFunctions) => listFunctions(engine, q)),
-    define('engine::functions::info', 'Shows the full contract of one function (`function_id`) or of several (`function_ids`): description and request and response schemas.',
-      request({ function_id: optional('string'), function_ids: { type: ['array', 'null'], items: string } }), (q: InfoFunctions) => infoFunctions(engine, q)),
-    define('engine::workers::list', 'Lists the connected workers.', request({ search: optional('string'), runtime: optional('string') }),
+    define(
+      'engine::functions::list',
+      'Lists the registered functions, one row each. Narrow it with `search` or `prefix`.',
+      request({ ...listQuery, workers: { type: ['array', 'null'], items: string } }),
+      (q: ListFunctions) => listFunctions(engine, q),
+    ),
+    define(
+      'engine::functions::info',
+      'Shows the full contract of one function (`function_id`) or of several (`function_ids`): description and request and response schemas.',
+      request({ function_id: optional('string'), function_ids: { type: ['array', 'null'], items: string } }),
+      (q: InfoFunctions) => infoFunctions(engine, q),
+    ),
+    define(
+      'engine::workers::list',
+      'Lists the connected workers.',
+      request({ search: optional('string'), runtime: optional('string') }),
       (q: { search?: string | null; runtime?: string | null }) => ({
-        workers: engine.workers.all().filter((w) => matches(q.search, w.name) && (q.runtime == null || q.runtime === w.runtime)).map((w) => ({ ...w, status: 'connected' })),
-      })),
-    define('engine::workers::info', 'Shows one worker and what it has registered.', request({ name: string }, ['name']), (q: { name: string }) => {
-      const worker = found(engine.workers.all().find((w) => w.name === q.name), `worker ${q.name}`);
-      return { ...worker, status: 'connected', functions: engine.functions.all().filter((f) => f.worker === worker).map((f) => f.definition.id) };
-    }),
+        workers: engine.workers
+          .all()
+          .filter((w) => matches(q.search, w.name) && (q.runtime == null || q.runtime === w.runtime))
+          .map((w) => ({ ...w, status: 'connected' })),
+      }),
+    ),
+    define(
+      'engine::workers::info',
+      'Shows one worker and what it has registered.',
+      request({ name: string }, ['name']),
+      (q: { name: string }) => {
+        const worker = found(
+          engine.workers.all().find((w) => w.name === q.name),
+          `worker ${q.name}`,
+        );
+        return {
+          ...worker,
+          status: 'connected',
+          functions: engine.functions
+            .all()
+            .filter((f) => f.worker === worker)
+            .map((f) => f.definition.id),
+        };
+      },
+    ),
     define('engine::triggers::list', 'Lists the trigger types.', request(listQuery), (q: ListTriggers) => ({
-      triggers: engine.triggers.allTypes()
-        .filter((t) => matches(q.search, t.definition.id, t.definition.description) && t.definition.id.startsWith(q.prefix ?? '') && (q.worker == null || q.worker === t.worker.name))
+      triggers: engine.triggers
+        .allTypes()
+        .filter(
+          (t) =>
+            matches(q.search, t.definition.id, t.definition.description) &&
+            t.definition.id.startsWith(q.prefix ?? '') &&
+            (q.worker == null || q.worker === t.worker.name),
+        )
         .map((t) => ({ id: t.definition.id, namespace: NAMESPACE, worker_name: t.worker.name, description: t.definition.description })),
     })),
-    define('engine::triggers::info', 'Shows one trigger type with the schemas of its configuration and event.', request({ id: string }, ['id']),
-      (q: { id: string }) => typeRow(engine, found(engine.triggers.allTypes().find((t) => t.definition.id === q.id), `trigger type ${q.id}`))),
-    define('engine::registered-triggers::list', 'Lists the functions that are bound to triggers.',
-      request({ ...listQuery, trigger_type: optional('string'), function_id: optional('string') }), (q: ListBindings) => ({
-        registered_triggers: engine.triggers.all()
-          .filter(({ trigger, worker }) => (q.trigger_type == null || q.trigger_type === trigger.type) && (q.function_id == null || q.function_id === trigger.function_id)
-            && (q.worker == null || q.worker === worker?.name) && matches(q.search, trigger.id, trigger.type, trigger.function_id))
+    define(
+      'engine::triggers::info',
+      'Shows one trigger type with the schemas of its configuration and event.',
+      request({ id: string }, ['id']),
+      (q: { id: string }) =>
+        typeRow(
+          engine,
+          found(
+            engine.triggers.allTypes().find((t) => t.definition.id === q.id),
+            `trigger type ${q.id}`,
+          ),
+        ),
+    ),
+    define(
+      'engine::registered-triggers::list',
+      'Lists the functions that are bound to triggers.',
+      request({ ...listQuery, trigger_type: optional('string'), function_id: optional('string') }),
+      (q: ListBindings) => ({
+        registered_triggers: engine.triggers
+          .all()
+          .filter(
+            ({ trigger, worker }) =>
+              (q.trigger_type == null || q.trigger_type === trigger.type) &&
+              (q.function_id == null || q.function_id === trigger.function_id) &&
+              (q.worker == null || q.worker === worker?.name) &&
+              matches(q.search, trigger.id, trigger.type, trigger.function_id),
+          )
           .map(bindingRow),
-      })),
-    define('engine::registered-triggers::info', 'Shows one bound trigger.', request({ id: string }, ['id']),
-      (q: { id: string }) => bindingRow(found(engine.triggers.all().find((t) => t.trigger.id === q.id), `trigger ${q.id}`))),
-    define('engine::register_trigger', 'Binds a function to a trigger type until it is unregistered, whoever connects or leaves.',
+      }),
+    ),
+    define('engine::registered-triggers::info', 'Shows one bound trigger.', request({ id: string }, ['id']), (q: { id: string }) =>
+      bindingRow(
+        found(
+          engine.triggers.all().find((t) => t.trigger.id === q.id),
+          `trigger ${q.id}`,
+        ),
+      ),
+    ),
+    define(
+      'engine::register_trigger',
+      'Binds a function to a trigger type until it is unregistered, whoever connects or leaves.',
       request({ trigger_type: string, function_id: string, config: true, metadata: true }, ['trigger_type', 'function_id']),
       async (q: { trigger_type: string; function_id: string; config?: JsonValue; metadata?: JsonValue }) => {
-        const input: RegisterTriggerInput = { type: q.trigger_type, function_id: q.function_id, config: q.config ?? null, metadata: q.metadata };
+        const input: RegisterTriggerInput = {
+          type: q.trigger_type,
+          function_id: q.function_id,
+          config: q.config ?? null,
+          metadata: q.metadata,
+        };
         return { id: await engine.triggers.addStrict(input) };
-      }),
-    define('engine::unregister_trigger', 'Takes a binding back; says whether there was one.', request({ id: string, trigger_type: optional('string') }, ['id']),
-      async (q: { id: string }) => ({ removed: await engine.triggers.remove(q.id) })),
-    define('engine::channels::create', 'Makes a streaming channel and gives a reference to each end.', request({ buffer_size: optional('integer') }),
+      },
+    ),
+    define(
+      'engine::unregister_trigger',
+      'Takes a binding back; says whether there was one.',
+      request({ id: string, trigger_type: optional('string') }, ['id']),
+      async (q: { id: string }) => ({ removed: await engine.triggers.remove(q.id) }),
+    ),
+    define(
+      'engine::channels::create',
+      'Makes a streaming channel and gives a reference to each end.',
+      request({ buffer_size: optional('integer') }),
       (q: { buffer_size?: number | null }) => {
         const { writerRef, readerRef } = engine.channels.create(q.buffer_size ?? undefined);
         return { writer: writerRef, reader: readerRef };
-      }),
+      },
+    ),
   ];
 }

@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonValue } from '#libs/contracts';
 import { BusError, type InvocationContext, type TriggerRegistration } from '../bus.js';
-import { LocalEngine, type LocalBus } from './engine.js';
+import { type LocalBus, LocalEngine } from './engine.js';
 
-interface Told { message: string; context: { [key: string]: unknown } }
+interface Told {
+  message: string;
+  context: { [key: string]: unknown };
+}
 
 /** An engine with one worker; `told` is what it reports, `heard()` resolves with the next report. */
 function engineWith(): { engine: LocalEngine; bus: LocalBus; told: Told[]; heard: () => Promise<Told> } {
@@ -18,7 +21,11 @@ function engineWith(): { engine: LocalEngine; bus: LocalBus; told: Told[]; heard
   return { engine, bus: engine.connect({ name: 'test' }), told, heard: () => new Promise((resolve) => waiting.push(resolve)) };
 }
 
-const codeOf = (call: Promise<unknown>): Promise<string> => call.then(() => 'no error', (error: unknown) => (error instanceof BusError ? error.code : String(error)));
+const codeOf = (call: Promise<unknown>): Promise<string> =>
+  call.then(
+    () => 'no error',
+    (error: unknown) => (error instanceof BusError ? error.code : String(error)),
+  );
 const never = (): Promise<never> => new Promise(() => undefined);
 
 describe('calls', () => {
@@ -55,7 +62,9 @@ describe('calls', () => {
       seen = context;
       return never();
     });
-    await expect(bus.trigger({ function_id: 'f::slow', payload: {}, timeoutMs: 5 })).rejects.toThrow('timeout: f::slow gave no result within 5 ms');
+    await expect(bus.trigger({ function_id: 'f::slow', payload: {}, timeoutMs: 5 })).rejects.toThrow(
+      'timeout: f::slow gave no result within 5 ms',
+    );
     expect(seen?.signal.aborted).toBe(true);
   });
 
@@ -113,7 +122,8 @@ describe('calls', () => {
 
   it('through a queue need one', async () => {
     const { engine, bus } = engineWith();
-    const enqueue = () => bus.trigger({ function_id: 'f::x', payload: { a: 1 }, metadata: { m: 1 }, action: { type: 'enqueue', queue: 'q' } });
+    const enqueue = () =>
+      bus.trigger({ function_id: 'f::x', payload: { a: 1 }, metadata: { m: 1 }, action: { type: 'enqueue', queue: 'q' } });
     expect(await codeOf(enqueue())).toBe('enqueue_error');
     const jobs: unknown[] = [];
     engine.useQueue({
@@ -133,7 +143,9 @@ describe('provenance', () => {
   async function nested(outer: JsonValue | undefined, inner: JsonValue | undefined): Promise<JsonValue | undefined> {
     const { bus } = engineWith();
     bus.registerFunction({ id: 'f::inner' }, (_payload, { metadata }) => metadata);
-    bus.registerFunction({ id: 'f::outer' }, (_payload, context) => context.trigger({ function_id: 'f::inner', payload: {}, ...(inner === undefined ? {} : { metadata: inner }) }));
+    bus.registerFunction({ id: 'f::outer' }, (_payload, context) =>
+      context.trigger({ function_id: 'f::inner', payload: {}, ...(inner === undefined ? {} : { metadata: inner }) }),
+    );
     return await bus.trigger({ function_id: 'f::outer', payload: {}, ...(outer === undefined ? {} : { metadata: outer }) });
   }
 
@@ -150,7 +162,9 @@ describe('functions', () => {
     const { engine, bus } = engineWith();
     const first = bus.registerFunction({ id: 'f::x' }, () => 1);
     const second = engine.connect({ name: 'second' });
-    expect(() => second.registerFunction({ id: 'f::x' }, () => 2)).toThrow('FUNCTION_NAMESPACE_CONFLICT: function f::x is already registered by worker test');
+    expect(() => second.registerFunction({ id: 'f::x' }, () => 2)).toThrow(
+      'FUNCTION_NAMESPACE_CONFLICT: function f::x is already registered by worker test',
+    );
     first.unregister();
     const again = second.registerFunction({ id: 'f::x' }, () => 2);
     first.unregister();
@@ -243,13 +257,16 @@ describe('triggers', () => {
     provide(bus);
     expect(() => provide(bus)).toThrow('TRIGGER_TYPE_CONFLICT');
     bus.registerTrigger({ id: '1', type: 't::x', function_id: 'f::a', config: {} });
-    expect(() => bus.registerTrigger({ id: '1', type: 't::x', function_id: 'f::a', config: {} })).toThrow('trigger 1 is already registered');
+    expect(() => bus.registerTrigger({ id: '1', type: 't::x', function_id: 'f::a', config: {} })).toThrow(
+      'trigger 1 is already registered',
+    );
   });
 
   it('are refused at once, and bound for good, by engine::register_trigger', async () => {
     const { engine, bus } = engineWith();
     const { bound } = provide(bus);
-    const register = (function_id: string) => bus.trigger<{ id: string }>({ function_id: 'engine::register_trigger', payload: { trigger_type: 't::x', function_id } });
+    const register = (function_id: string) =>
+      bus.trigger<{ id: string }>({ function_id: 'engine::register_trigger', payload: { trigger_type: 't::x', function_id } });
     await expect(register('f::no')).rejects.toThrow('not that one');
     expect(engine.triggers.all()).toEqual([]);
     const { id } = await register('f::a');
@@ -266,13 +283,17 @@ describe('discovery', () => {
   async function world() {
     const { engine, bus } = engineWith();
     const other = engine.connect({ name: 'other', runtime: 'python', version: '1' });
-    bus.registerFunction({ id: 'b::read', description: 'reads a file', request_format: { type: 'object' }, response_format: { type: 'string' } }, () => 1);
+    bus.registerFunction(
+      { id: 'b::read', description: 'reads a file', request_format: { type: 'object' }, response_format: { type: 'string' } },
+      () => 1,
+    );
     bus.registerFunction({ id: 'a::write', description: 'writes, then reads' }, () => 1);
     other.registerFunction({ id: 'c::hidden', metadata: { internal: true } }, () => 1);
     other.registerFunction({ id: 'engine::queue::stats' }, () => 1);
     other.registerTrigger({ id: 'tr', type: 't::x', function_id: 'b::read', config: { k: 1 } });
     const ask = <T>(function_id: string, payload: JsonValue = {}): Promise<T> => bus.trigger<T>({ function_id, payload });
-    const ids = async (payload: JsonValue): Promise<string[]> => (await ask<{ functions: { function_id: string }[] }>('engine::functions::list', payload)).functions.map((row) => row.function_id);
+    const ids = async (payload: JsonValue): Promise<string[]> =>
+      (await ask<{ functions: { function_id: string }[] }>('engine::functions::list', payload)).functions.map((row) => row.function_id);
     return { engine, bus, other, ask, ids };
   }
 
@@ -304,20 +325,48 @@ describe('discovery', () => {
   });
   it('shows contracts, one or several, with what is bound to them', async () => {
     const { ask } = await world();
-    const info = { function_id: 'b::read', namespace: 'default', worker_name: 'test', description: 'reads a file', request_schema: { type: 'object' }, response_schema: { type: 'string' } };
+    const info = {
+      function_id: 'b::read',
+      namespace: 'default',
+      worker_name: 'test',
+      description: 'reads a file',
+      request_schema: { type: 'object' },
+      response_schema: { type: 'string' },
+    };
     const registered_triggers = [{ id: 'tr', trigger_type: 't::x', config: { k: 1 } }];
     expect(await ask('engine::functions::info', { function_id: 'b::read' })).toEqual({ ...info, registered_triggers });
-    expect(await ask('engine::functions::info', { function_ids: ['x::y', 'b::read', 'x::y'] })).toEqual({ functions: [{ function_id: 'x::y', error: 'not_found' }, { ...info, registered_triggers }] });
+    expect(await ask('engine::functions::info', { function_ids: ['x::y', 'b::read', 'x::y'] })).toEqual({
+      functions: [
+        { function_id: 'x::y', error: 'not_found' },
+        { ...info, registered_triggers },
+      ],
+    });
   });
   it('shows workers, trigger types and bindings', async () => {
     const { ask, bus } = await world();
-    bus.registerTriggerType({ id: 't::x', description: 'd', trigger_request_format: { type: 'object' } }, { registerTrigger: () => undefined, unregisterTrigger: () => undefined });
-    expect(await ask('engine::workers::list', { runtime: 'python' })).toMatchObject({ workers: [{ name: 'other', version: '1', status: 'connected' }] });
-    expect(await ask('engine::workers::info', { name: 'other' })).toMatchObject({ name: 'other', functions: ['c::hidden', 'engine::queue::stats'] });
+    bus.registerTriggerType(
+      { id: 't::x', description: 'd', trigger_request_format: { type: 'object' } },
+      { registerTrigger: () => undefined, unregisterTrigger: () => undefined },
+    );
+    expect(await ask('engine::workers::list', { runtime: 'python' })).toMatchObject({
+      workers: [{ name: 'other', version: '1', status: 'connected' }],
+    });
+    expect(await ask('engine::workers::info', { name: 'other' })).toMatchObject({
+      name: 'other',
+      functions: ['c::hidden', 'engine::queue::stats'],
+    });
     await expect(ask('engine::workers::info', { name: 'nobody' })).rejects.toThrow('NOT_FOUND: no worker nobody');
-    expect(await ask('engine::triggers::list', { search: 't::' })).toEqual({ triggers: [{ id: 't::x', namespace: 'default', worker_name: 'test', description: 'd' }] });
-    expect(await ask('engine::triggers::info', { id: 't::x' })).toMatchObject({ configuration_schema: { type: 'object' }, request_schema: null, instance_count: 1 });
-    expect(await ask('engine::registered-triggers::list', { trigger_type: 't::x' })).toMatchObject({ registered_triggers: [{ id: 'tr', function_id: 'b::read', worker_name: 'other', config_summary: '{"k":1}' }] });
+    expect(await ask('engine::triggers::list', { search: 't::' })).toEqual({
+      triggers: [{ id: 't::x', namespace: 'default', worker_name: 'test', description: 'd' }],
+    });
+    expect(await ask('engine::triggers::info', { id: 't::x' })).toMatchObject({
+      configuration_schema: { type: 'object' },
+      request_schema: null,
+      instance_count: 1,
+    });
+    expect(await ask('engine::registered-triggers::list', { trigger_type: 't::x' })).toMatchObject({
+      registered_triggers: [{ id: 'tr', function_id: 'b::read', worker_name: 'other', config_summary: '{"k":1}' }],
+    });
     expect(await ask('engine::registered-triggers::list', { function_id: 'a::write' })).toEqual({ registered_triggers: [] });
     expect(await ask('engine::registered-triggers::info', { id: 'tr' })).toMatchObject({ trigger_type: 't::x' });
   });

@@ -1,15 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { errorMessage, type JsonValue } from '#libs/contracts';
 import {
-  BusError, DEFAULT_TIMEOUT_MS, type Bus, type FunctionDefinition, type FunctionHandler, type InvocationContext,
-  type RegisterTriggerInput, type Registration, type TriggerRequest, type TriggerTypeDefinition, type TriggerTypeHandler,
+  type Bus,
+  BusError,
+  DEFAULT_TIMEOUT_MS,
+  type FunctionDefinition,
+  type FunctionHandler,
+  type InvocationContext,
+  type RegisterTriggerInput,
+  type Registration,
+  type TriggerRequest,
+  type TriggerTypeDefinition,
+  type TriggerTypeHandler,
 } from '../bus.js';
 import { ChannelTable } from './channels.js';
 import { discoveryFunctions } from './discovery.js';
 import { FunctionTable } from './functions.js';
 import type { EngineTables } from './tables.js';
 import { TriggerTable } from './triggers.js';
-import { WorkerTable, defaultWorkerName, type WorkerRecord } from './workers.js';
+import { defaultWorkerName, type WorkerRecord, WorkerTable } from './workers.js';
 
 /** Where enqueue actions go. */
 export interface QueueSink {
@@ -85,7 +94,10 @@ export class LocalEngine implements EngineTables {
         reject(new BusError(code, detail, request.function_id));
       };
       const timeoutMs = request.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-      const timer = setTimeout(() => give('timeout', `${request.function_id} gave no result within ${timeoutMs} ms`), Math.min(timeoutMs, 2 ** 31 - 1));
+      const timer = setTimeout(
+        () => give('timeout', `${request.function_id} gave no result within ${timeoutMs} ms`),
+        Math.min(timeoutMs, 2 ** 31 - 1),
+      );
       const onAbort = (): void => give('invocation_stopped', `the call of ${request.function_id} was stopped`);
       const finish = (): void => {
         clearTimeout(timer);
@@ -146,7 +158,8 @@ class LocalInvocation implements InvocationContext {
 
   trigger<T>(request: TriggerRequest): Promise<T> {
     const agent = agentOf(this.request.metadata);
-    const metadata = agent === undefined || agentOf(request.metadata) !== undefined ? request.metadata : { ...asObject(request.metadata), agent };
+    const metadata =
+      agent === undefined || agentOf(request.metadata) !== undefined ? request.metadata : { ...asObject(request.metadata), agent };
     return this.engine.invoke({ ...request, metadata }) as Promise<T>;
   }
 }

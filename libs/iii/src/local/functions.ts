@@ -16,9 +16,14 @@ export class FunctionTable {
 
   add(worker: WorkerRecord, definition: FunctionDefinition, handler: FunctionHandler): Registration {
     const { id } = definition;
-    if (!/^[^\s]+$/.test(id)) throw new BusError('INVALID_ARGUMENTS', `a function id may not be empty or hold spaces: ${JSON.stringify(id)}`);
+    if (!/^[^\s]+$/.test(id))
+      throw new BusError('INVALID_ARGUMENTS', `a function id may not be empty or hold spaces: ${JSON.stringify(id)}`);
     if (this.byId.has(id)) {
-      throw new BusError('FUNCTION_NAMESPACE_CONFLICT', `function ${id} is already registered by worker ${this.byId.get(id)?.worker.name ?? '?'}`, id);
+      throw new BusError(
+        'FUNCTION_NAMESPACE_CONFLICT',
+        `function ${id} is already registered by worker ${this.byId.get(id)?.worker.name ?? '?'}`,
+        id,
+      );
     }
     const record: FunctionRecord = { definition, handler, worker };
     this.byId.set(id, record);

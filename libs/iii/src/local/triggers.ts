@@ -1,5 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { BusError, type RegisterTriggerInput, type Registration, type TriggerRegistration, type TriggerTypeDefinition, type TriggerTypeHandler } from '../bus.js';
+import {
+  BusError,
+  type RegisterTriggerInput,
+  type Registration,
+  type TriggerRegistration,
+  type TriggerTypeDefinition,
+  type TriggerTypeHandler,
+} from '../bus.js';
 import type { WorkerRecord } from './workers.js';
 
 interface TypeRecord {
@@ -40,7 +47,9 @@ export class TriggerTable {
   /** Binds at once where the type is there; a refusal is reported and the trigger stays parked. */
   add(worker: WorkerRecord | null, input: RegisterTriggerInput): Registration {
     const record = this.record(worker, input);
-    void this.bind(record).catch((error: unknown) => this.report(`trigger ${record.trigger.id} (${record.trigger.type}) is parked: ${String(error)}`));
+    void this.bind(record).catch((error: unknown) =>
+      this.report(`trigger ${record.trigger.id} (${record.trigger.type}) is parked: ${String(error)}`),
+    );
     return { id: record.trigger.id, unregister: () => void this.remove(record.trigger.id) };
   }
 

@@ -1,6 +1,6 @@
-import { Module, type DynamicModule, type Type } from '@nestjs/common';
+import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { BUS, type LocalBus } from '#libs/iii';
-import { CLOCK, FEED, JOURNAL, STEP_QUEUE, TRANSCRIPT, TurnModule, systemClock, type LiveFeed } from '#libs/turn';
+import { CLOCK, FEED, JOURNAL, type LiveFeed, STEP_QUEUE, systemClock, TRANSCRIPT, TurnModule } from '#libs/turn';
 import { CoderModule } from '../coder/index.js';
 import { ConfigurationBusModule, ConfigurationModule, type LiveConfiguration } from '../configuration/index.js';
 import { ProcessRegistry } from '../processes/registry.js';
@@ -33,9 +33,19 @@ export interface EmbeddedParts {
 class PartsModule {
   static forRoot({ bus, feed, store }: EmbeddedParts): DynamicModule {
     const values: [unknown, unknown][] = [
-      [BUS, bus], [FEED, feed], [CLOCK, systemClock], [JOURNAL, store.journal], [TRANSCRIPT, store.transcript], [STEP_QUEUE, store.queue],
-      [DATABASE, store.db], [SqliteWriter, store.writer], [SessionRepository, store.repository], [SqliteTranscript, store.transcript],
-      [StoreCommits, store.commits], [ProcessRegistry, store.processes], [EventDelivery, store.delivery],
+      [BUS, bus],
+      [FEED, feed],
+      [CLOCK, systemClock],
+      [JOURNAL, store.journal],
+      [TRANSCRIPT, store.transcript],
+      [STEP_QUEUE, store.queue],
+      [DATABASE, store.db],
+      [SqliteWriter, store.writer],
+      [SessionRepository, store.repository],
+      [SqliteTranscript, store.transcript],
+      [StoreCommits, store.commits],
+      [ProcessRegistry, store.processes],
+      [EventDelivery, store.delivery],
     ];
     const providers = values.map(([provide, useValue]) => ({ provide: provide as symbol, useValue }));
     return { module: PartsModule, global: true, providers, exports: providers.map((p) => p.provide) };
@@ -51,8 +61,17 @@ export class EmbeddedModule {
       imports: [
         PartsModule.forRoot(parts),
         ConfigurationModule.forRoot({ configuration: parts.configuration }),
-        ConfigurationBusModule, ...parts.modules,
-        TurnModule, SessionsModule, QueueModule, RouterModule, StateModule, CoderModule, ShellModule, WebModule, ...PROVIDER_MODULES,
+        ConfigurationBusModule,
+        ...parts.modules,
+        TurnModule,
+        SessionsModule,
+        QueueModule,
+        RouterModule,
+        StateModule,
+        CoderModule,
+        ShellModule,
+        WebModule,
+        ...PROVIDER_MODULES,
       ],
     };
   }

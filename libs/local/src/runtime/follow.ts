@@ -1,5 +1,5 @@
-import { entryIds, type AssistantMessage, type Entry, type FunctionResultMessage } from '#libs/contracts';
-import { isTerminal, planCalls, previewOf, turnFinished, type FeedEvent } from '#libs/turn';
+import { type AssistantMessage, type Entry, entryIds, type FunctionResultMessage } from '#libs/contracts';
+import { type FeedEvent, isTerminal, planCalls, previewOf, turnFinished } from '#libs/turn';
 import type { Store } from './store.js';
 
 /** How often the store is looked at, in ms. */
@@ -9,7 +9,12 @@ const LOOK_MS = 60;
  * The events of a turn that another process runs, made from the difference between what is stored now and what was told
  * before. The end is told once, from the terminal record.
  */
-export async function* followTurn(store: Store, sessionId: string, turnId: string, options: { signal?: AbortSignal; fromStart?: boolean }): AsyncGenerator<FeedEvent> {
+export async function* followTurn(
+  store: Store,
+  sessionId: string,
+  turnId: string,
+  options: { signal?: AbortSignal; fromStart?: boolean },
+): AsyncGenerator<FeedEvent> {
   const teller = new Teller(sessionId, turnId);
   let changed = -1;
   for (let first = true; ; first = false) {
@@ -68,9 +73,23 @@ class Teller {
     }
     if (message.stop_reason === 'aborted' && isLast) return events; // still coming, as far as anybody can tell
     state.finished = true;
-    events.push({ type: 'message_finished', ...base, stop_reason: message.stop_reason, provider: message.provider, model: message.model, usage: message.usage ?? null });
+    events.push({
+      type: 'message_finished',
+      ...base,
+      stop_reason: message.stop_reason,
+      provider: message.provider,
+      model: message.model,
+      usage: message.usage ?? null,
+    });
     for (const call of planCalls(message, { refusalOf: () => null, isHooked: () => false })) {
-      events.push({ type: 'call_started', ...base, call_id: call.id, function_id: call.function_id, arguments: call.arguments, description: call.description });
+      events.push({
+        type: 'call_started',
+        ...base,
+        call_id: call.id,
+        function_id: call.function_id,
+        arguments: call.arguments,
+        description: call.description,
+      });
     }
     return events;
   }
@@ -81,7 +100,19 @@ class Teller {
     const { function_call_id: call_id, function_id, details } = message;
     const code = typeof details === 'object' && details !== null && !Array.isArray(details) ? details['error'] : undefined;
     const outcome = code === 'policy_denied' ? 'denied' : code === 'stopped' ? 'stopped' : message.is_error ? 'error' : 'ok';
-    return [{ type: 'call_finished', session_id: this.sessionId, turn_id: this.turnId, step: 0, call_id, function_id, outcome, duration_ms: 0, preview: previewOf(message) }];
+    return [
+      {
+        type: 'call_finished',
+        session_id: this.sessionId,
+        turn_id: this.turnId,
+        step: 0,
+        call_id,
+        function_id,
+        outcome,
+        duration_ms: 0,
+        preview: previewOf(message),
+      },
+    ];
   }
 }
 
@@ -89,4 +120,3 @@ const stepOf = (entryId: string, turnId: string): number => {
   const match = /^(\d+)_assistant$/.exec(entryId.slice(`e_${turnId}_`.length));
   return entryId === entryIds.assistant(turnId, Number(match?.[1] ?? 0)) ? Number(match?.[1]) : 0;
 };
-

@@ -3,15 +3,27 @@ import { join } from 'node:path';
 import type { INestMicroservice, LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { HookRegistry } from '#libs/hooks';
-import { BusErrorFilter, IiiTransport, LocalEngine, type LocalBus } from '#libs/iii';
-import { LiveFeed, SETTINGS, LOOP_PORTS, TurnEvents, TurnExecutor, answerParent, isTurnEvent, takeLeftover, type FeedEvent, type LoopPorts, type SettingsSource } from '#libs/turn';
-import { LiveConfiguration, describeFault } from '../configuration/index.js';
+import { BusErrorFilter, IiiTransport, type LocalBus, LocalEngine } from '#libs/iii';
+import {
+  answerParent,
+  type FeedEvent,
+  isTurnEvent,
+  LiveFeed,
+  LOOP_PORTS,
+  type LoopPorts,
+  SETTINGS,
+  type SettingsSource,
+  TurnEvents,
+  TurnExecutor,
+  takeLeftover,
+} from '#libs/turn';
+import { describeFault, LiveConfiguration } from '../configuration/index.js';
 import { SqliteQueue } from '../queue/index.js';
 import { RouterEvents } from '../router/index.js';
 import { SessionEvents } from '../sessions/index.js';
 import { ShellService } from '../shell/shell.service.js';
 import type { EmbeddedRuntime, OpenRuntimeOptions, TurnOwner } from './api.js';
-import { backgroundOf, type Background } from './background.js';
+import { type Background, backgroundOf } from './background.js';
 import { EmbeddedModule } from './embedded.module.js';
 import { followTurn } from './follow.js';
 import { providerAdapters } from './providers.js';
@@ -33,8 +45,11 @@ export async function openRuntime(options: OpenRuntimeOptions): Promise<Embedded
   const report = (message: string, context: { [key: string]: unknown }): void => log('warn', message, context);
   const configuration = new LiveConfiguration(join(options.dataDir, 'config'));
   const store = await openStore({
-    dataDir: options.dataDir, durability: configuration.current.harness.durability, concurrency: () => configuration.current.harness.concurrency,
-    leaseMs: options.leaseMs, report,
+    dataDir: options.dataDir,
+    durability: configuration.current.harness.durability,
+    concurrency: () => configuration.current.harness.concurrency,
+    leaseMs: options.leaseMs,
+    report,
   });
   const engine = new LocalEngine({ report });
   const bus = engine.connect({ name: 'harness' });
@@ -45,7 +60,9 @@ export async function openRuntime(options: OpenRuntimeOptions): Promise<Embedded
     background = await backgroundOf(options.role, configuration, log);
     const { modules } = background;
     app = await NestFactory.createMicroservice(EmbeddedModule.forRoot({ bus, feed, store, configuration, modules }), {
-      strategy: new IiiTransport(bus, DRAIN_MS), logger: nestLogger(log), abortOnError: false,
+      strategy: new IiiTransport(bus, DRAIN_MS),
+      logger: nestLogger(log),
+      abortOnError: false,
     });
     app.useGlobalFilters(new BusErrorFilter());
     await app.listen();
@@ -59,7 +76,13 @@ export async function openRuntime(options: OpenRuntimeOptions): Promise<Embedded
 }
 
 interface Parts {
-  app: INestMicroservice; engine: LocalEngine; bus: LocalBus; feed: LiveFeed; store: Store; configuration: LiveConfiguration; background: Background;
+  app: INestMicroservice;
+  engine: LocalEngine;
+  bus: LocalBus;
+  feed: LiveFeed;
+  store: Store;
+  configuration: LiveConfiguration;
+  background: Background;
 }
 
 class EmbeddedProcess implements EmbeddedRuntime {
@@ -168,6 +191,9 @@ function listen(store: Store, ports: LoopPorts, turnEvents: TurnEvents, sessionE
 
 /** Nest's own messages, in our log; what it says at start is for developers only. */
 function nestLogger(log: Log): LoggerService {
-  const at = (level: Parameters<Log>[0]) => (message: unknown, ...rest: unknown[]) => log(level, String(message), rest.length > 0 ? { context: rest.map(String) } : {});
+  const at =
+    (level: Parameters<Log>[0]) =>
+    (message: unknown, ...rest: unknown[]) =>
+      log(level, String(message), rest.length > 0 ? { context: rest.map(String) } : {});
   return { log: at('debug'), error: at('error'), warn: at('warn'), debug: at('debug'), verbose: at('debug'), fatal: at('error') };
 }

@@ -8,4 +8,5 @@ export const PROVIDER_MODULES: Type[] = [AnthropicProviderModule, OpenAiProvider
 const ADAPTERS: Type<ProviderAdapter>[] = [AnthropicProvider, OpenAiProvider, DemoProvider];
 
 /** The providers of an application, to be made known to the router. */
-export const providerAdapters = (app: INestApplicationContext): ProviderAdapter[] => ADAPTERS.map((type) => app.get(type, { strict: false }));
+export const providerAdapters = (app: INestApplicationContext): ProviderAdapter[] =>
+  ADAPTERS.map((type) => app.get(type, { strict: false }));

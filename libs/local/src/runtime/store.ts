@@ -2,7 +2,7 @@ import type { Journal, Transcript } from '#libs/turn';
 import { ProcessRegistry } from '../processes/registry.js';
 import { SessionRepository } from '../sessions/repository.js';
 import { SqliteTranscript } from '../sessions/transcript.js';
-import { openDatabase, SqliteWriter, type SqliteConnection } from '../sqlite/index.js';
+import { openDatabase, type SqliteConnection, SqliteWriter } from '../sqlite/index.js';
 import { StoreCommits } from '../turns/commits.js';
 import { EventDelivery } from '../turns/delivery.js';
 import { SqliteJournal } from '../turns/journal.js';

@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 import { HarnessError } from '#libs/contracts';
 import { makeFolder } from './folder.js';
 import { migrations } from './migrations/index.js';
-import { STORE_CODES, isBusy, storageError } from './storage-error.js';
+import { isBusy, STORE_CODES, storageError } from './storage-error.js';
 
 export type SqliteConnection = Sqlite.Database;
 export type SqliteStatement = Sqlite.Statement<unknown[]>;

@@ -1,4 +1,4 @@
-import { HarnessError, errorMessage } from '#libs/contracts';
+import { errorMessage, HarnessError } from '#libs/contracts';
 
 /** Codes of a store that cannot be used. */
 export const STORE_CODES = {
@@ -9,7 +9,9 @@ export const STORE_CODES = {
 } as const;
 
 const sqliteCode = (error: unknown): string | undefined =>
-  typeof error === 'object' && error !== null && typeof (error as { code?: unknown }).code === 'string' ? (error as { code: string }).code : undefined;
+  typeof error === 'object' && error !== null && typeof (error as { code?: unknown }).code === 'string'
+    ? (error as { code: string }).code
+    : undefined;
 
 /** True for errors that pass when another process has finished its write. */
 export const isBusy = (error: unknown): boolean => /^SQLITE_(BUSY|LOCKED)/.test(sqliteCode(error) ?? '');
@@ -24,10 +26,25 @@ export function storageError(error: unknown, path: string): unknown {
     return make('storage', `the disk that holds ${path} is full; nothing was written. Free some space and try again.`);
   }
   if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')) {
-    return make('corrupt', `${path} is not a usable database (${errorMessage(error)}). Restore it from a backup, or move it away to start with an empty one.`);
+    return make(
+      'corrupt',
+      `${path} is not a usable database (${errorMessage(error)}). Restore it from a backup, or move it away to start with an empty one.`,
+    );
   }
-  if (code.startsWith('SQLITE_READONLY') || code.startsWith('SQLITE_CANTOPEN') || code === 'EACCES' || code === 'EPERM' || code === 'EROFS' || code === 'ENOTDIR' || code === 'ENOENT' || code === 'EEXIST') {
-    return make('unwritable', `${path} cannot be written (${code}). Give this user write permission, or choose another folder with --data-dir.`);
+  if (
+    code.startsWith('SQLITE_READONLY') ||
+    code.startsWith('SQLITE_CANTOPEN') ||
+    code === 'EACCES' ||
+    code === 'EPERM' ||
+    code === 'EROFS' ||
+    code === 'ENOTDIR' ||
+    code === 'ENOENT' ||
+    code === 'EEXIST'
+  ) {
+    return make(
+      'unwritable',
+      `${path} cannot be written (${code}). Give this user write permission, or choose another folder with --data-dir.`,
+    );
   }
   if (isBusy(error)) return make('storage', `${path} stayed locked by another process. Try again.`);
   if (code.startsWith('SQLITE_IOERR')) return make('storage', `reading or writing ${path} failed (${code}).`);

@@ -11,7 +11,12 @@ const RETRY_MS = 100;
 const REBIND_MS = 60_000;
 const REBIND_LOOK_MS = 250;
 
-interface OutboxRow { seq: number; owner: string; type: string; payload: string }
+interface OutboxRow {
+  seq: number;
+  owner: string;
+  type: string;
+  payload: string;
+}
 
 /** Somebody who passes events on to the functions that are bound to them. */
 export interface EventListeners {
@@ -22,7 +27,10 @@ export interface EventListeners {
 }
 
 /** An event with its row in the outbox. */
-export interface StoredEvent { event: TurnEvent | SessionEvent; seq: number }
+export interface StoredEvent {
+  event: TurnEvent | SessionEvent;
+  seq: number;
+}
 
 /**
  * The outbox: an event that somebody is bound to is stored in the transaction that it tells of, delivered after it, and

@@ -3,8 +3,8 @@ import type { CommitResult, Journal, ParkedMessage, RememberedSend, TurnRecord, 
 import type { SessionRepository } from '../sessions/repository.js';
 import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
 import type { CommitNotes, StoreCommits } from './commits.js';
-import { earliestExpiry, recordOf, type TurnRow } from './rows.js';
 import type { SqliteStepQueue } from './queue.js';
+import { earliestExpiry, recordOf, type TurnRow } from './rows.js';
 
 type SaveRecord = Extract<Write, { kind: 'save-record' }>;
 
@@ -108,7 +108,11 @@ export class SqliteJournal implements Journal {
         return this.head(write.session_id)?.version === write.version;
       case 'park-message': {
         const row = this.head(write.session_id);
-        return row !== undefined && row.turn_id === write.turn_id && (row.status === 'running' || (write.pending === true && row.status === 'awaiting_functions'));
+        return (
+          row !== undefined &&
+          row.turn_id === write.turn_id &&
+          (row.status === 'running' || (write.pending === true && row.status === 'awaiting_functions'))
+        );
       }
       case 'remember-key':
         return this.selectKey.get(write.key, now) === undefined;
@@ -157,7 +161,8 @@ export class SqliteJournal implements Journal {
         }
         return;
       case 'settle-step':
-        if (!all.some((w) => w.kind === 'save-record' && w.record.session_id === write.session_id)) this.updateJob.run(null, 0, null, write.session_id);
+        if (!all.some((w) => w.kind === 'save-record' && w.record.session_id === write.session_id))
+          this.updateJob.run(null, 0, null, write.session_id);
         return;
       case 'emit':
         events.push(write.event);
@@ -177,10 +182,20 @@ export class SqliteJournal implements Journal {
     const before = this.head(record.session_id);
     let job: [number | null, number, string | null] = [before?.job_step ?? null, before?.not_before ?? 0, before?.owner ?? null];
     for (const other of all) {
-      if (other.kind === 'enqueue-step' && other.payload.session_id === record.session_id) job = [other.payload.step, other.notBefore ?? 0, this.queue.owner];
+      if (other.kind === 'enqueue-step' && other.payload.session_id === record.session_id)
+        job = [other.payload.step, other.notBefore ?? 0, this.queue.owner];
       if (other.kind === 'settle-step' && other.session_id === record.session_id) job = [null, 0, null];
     }
-    const values = [record.turn_id, record.version, record.claims, record.status, JSON.stringify(record), earliestExpiry(record), ...job, record.session_id];
+    const values = [
+      record.turn_id,
+      record.version,
+      record.claims,
+      record.status,
+      JSON.stringify(record),
+      earliestExpiry(record),
+      ...job,
+      record.session_id,
+    ];
     (before === undefined ? this.insertTurn : this.updateTurn).run(...values);
   }
 }

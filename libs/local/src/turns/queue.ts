@@ -1,7 +1,7 @@
 import type { TurnStepPayload } from '#libs/contracts';
 import { isLive, type StepHandler, type StepOwner, type StepQueue } from '#libs/turn';
-import { within } from '../processes/within.js';
 import type { ProcessRegistry } from '../processes/registry.js';
+import { within } from '../processes/within.js';
 import type { SqliteConnection, SqliteStatement, SqliteWriter } from '../sqlite/index.js';
 import { recordOf, type TurnRow } from './rows.js';
 
@@ -49,7 +49,9 @@ export class SqliteStepQueue implements StepQueue {
   ) {
     this.selectOpen = db.prepare('SELECT * FROM turns WHERE job_step IS NOT NULL AND owner IS NOT ?');
     this.selectTurn = db.prepare('SELECT * FROM turns WHERE session_id = ?');
-    this.take = db.prepare('UPDATE turns SET owner = ?, version = version + 1, claims = claims + 1 WHERE session_id = ? AND version = ? AND owner IS ?');
+    this.take = db.prepare(
+      'UPDATE turns SET owner = ?, version = version + 1, claims = claims + 1 WHERE session_id = ? AND version = ? AND owner IS ?',
+    );
     this.release = db.prepare('UPDATE turns SET owner = NULL WHERE session_id = ? AND owner = ? AND job_step IS NOT NULL');
   }
 
@@ -170,9 +172,11 @@ export class SqliteStepQueue implements StepQueue {
       this.heartbeat = undefined;
     } else if (this.heartbeat === undefined && !this.stopping) {
       this.heartbeat = setInterval(() => {
-        this.writer.submit(() => this.processes.renew(Date.now()), 'heartbeat').catch((error: unknown) => {
-          this.options.report('the lease could not be renewed', { error: String(error) });
-        });
+        this.writer
+          .submit(() => this.processes.renew(Date.now()), 'heartbeat')
+          .catch((error: unknown) => {
+            this.options.report('the lease could not be renewed', { error: String(error) });
+          });
       }, this.processes.heartbeatMs);
     }
   }

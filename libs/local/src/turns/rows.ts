@@ -14,7 +14,11 @@ export interface TurnRow {
   expires_at: number | null;
 }
 
-export const recordOf = (row: TurnRow): TurnRecord => ({ ...(JSON.parse(row.record) as TurnRecord), version: row.version, claims: row.claims });
+export const recordOf = (row: TurnRow): TurnRecord => ({
+  ...(JSON.parse(row.record) as TurnRecord),
+  version: row.version,
+  claims: row.claims,
+});
 
 /** When the first pending call of a turn times out; null when none does. */
 export function earliestExpiry(record: TurnRecord): number | null {

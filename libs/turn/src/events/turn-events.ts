@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { harnessTriggerTypes, type TurnEventBindingConfig } from '#libs/contracts';
-import { BUS, TriggerBindings, type Bus } from '#libs/iii';
+import { BUS, type Bus, TriggerBindings } from '#libs/iii';
 import type { PublishedTurnEvent } from '../ports/journal.js';
 
 type TurnEventType = PublishedTurnEvent['type'];

@@ -1,4 +1,4 @@
-import { HARNESS_CODES, HarnessError, type AgentMessage, type JsonObject, type JsonValue, type SendOptions } from '#libs/contracts';
+import { type AgentMessage, HARNESS_CODES, HarnessError, type JsonObject, type JsonValue, type SendOptions } from '#libs/contracts';
 import { cleanContent, userText } from '../model/text.js';
 import { contractFault } from '../output/contract.js';
 import { normalizePolicy } from '../policy/policy.js';
@@ -14,7 +14,10 @@ export function acceptMessage(message: string | AgentMessage, field: string, now
     return userText(message, now);
   }
   if (message.role !== 'user' && message.role !== 'custom') {
-    throw new HarnessError(HARNESS_CODES.invalidMessageRole, `${field}.role must be "user" or "custom", not ${JSON.stringify(message.role)}`);
+    throw new HarnessError(
+      HARNESS_CODES.invalidMessageRole,
+      `${field}.role must be "user" or "custom", not ${JSON.stringify(message.role)}`,
+    );
   }
   const foreign = message.content.findIndex((block) => block.type !== 'text' && block.type !== 'image');
   if (foreign >= 0) throw invalidRequest(`${field}.content[${foreign}].type must be "text" or "image"`);
@@ -25,7 +28,8 @@ export function acceptMessage(message: string | AgentMessage, field: string, now
 
 /** Checks a session id that a caller chose. */
 export function acceptSessionId(sessionId: string): string {
-  if (!/^[^\s\p{Cc}]{1,200}$/u.test(sessionId)) throw invalidRequest('session_id must be 1 to 200 characters without spaces or control characters');
+  if (!/^[^\s\p{Cc}]{1,200}$/u.test(sessionId))
+    throw invalidRequest('session_id must be 1 to 200 characters without spaces or control characters');
   return sessionId;
 }
 

@@ -1,14 +1,26 @@
 import { Controller, Inject } from '@nestjs/common';
 import { Ctx, Payload } from '@nestjs/microservices';
 import {
+  type FunctionResolveRequest,
+  type FunctionResolveResponse,
+  type FunctionTriggerRequest,
+  type FunctionTriggerResponse,
+  type HarnessFunctionId,
   harnessFunctions,
-  type FunctionResolveRequest, type FunctionResolveResponse, type FunctionTriggerRequest, type FunctionTriggerResponse, type HarnessFunctionId, type SendRequest, type SendResponse,
-  type SpawnRequest, type SpawnResponse, type StatusReport, type StopRequest, type StopResponse, type TurnStepPayload, type TurnStepResult,
+  type SendRequest,
+  type SendResponse,
+  type SpawnRequest,
+  type SpawnResponse,
+  type StatusReport,
+  type StopRequest,
+  type StopResponse,
+  type TurnStepPayload,
+  type TurnStepResult,
 } from '#libs/contracts';
 import { IiiFunction, type InvocationContext } from '#libs/iii';
 import { TurnExecutor } from '../loop/executor.js';
 import type { LoopPorts } from '../loop/ports.js';
-import { SETTINGS, STEP_QUEUE, type SettingsSource, type StepQueue } from '../ports/index.js';
+import { SETTINGS, type SettingsSource, STEP_QUEUE, type StepQueue } from '../ports/index.js';
 import { LOOP_PORTS } from '../tokens.js';
 import { functionTrigger } from './function-trigger.js';
 import { functionResolve } from './resolve.js';

@@ -1,4 +1,4 @@
-import { HARNESS_CODES, HarnessError, type FunctionResolveRequest, type FunctionResolveResponse, type JsonValue } from '#libs/contracts';
+import { type FunctionResolveRequest, type FunctionResolveResponse, HARNESS_CODES, HarnessError, type JsonValue } from '#libs/contracts';
 import { capResult } from '../dispatch/capture.js';
 import { turnEnded } from '../loop/ended.js';
 import type { LoopPorts } from '../loop/ports.js';
@@ -18,13 +18,21 @@ type Answer = Extract<TurnInput, { type: 'resolved' }>['answer'];
  */
 export function functionResolve(ports: LoopPorts, request: FunctionResolveRequest): Promise<FunctionResolveResponse> {
   const action = request.action ?? 'deliver';
-  if (action !== 'deliver' && action !== 'execute') return Promise.reject(invalidRequest(`action must be "deliver" or "execute", not ${JSON.stringify(action)}`));
-  const answer: Answer = action === 'execute' ? { kind: 'execute' } : { kind: 'deliver', result: capResult(resultOf(request), ports.settings.current().max_result_bytes) };
+  if (action !== 'deliver' && action !== 'execute')
+    return Promise.reject(invalidRequest(`action must be "deliver" or "execute", not ${JSON.stringify(action)}`));
+  const answer: Answer =
+    action === 'execute'
+      ? { kind: 'execute' }
+      : { kind: 'deliver', result: capResult(resultOf(request), ports.settings.current().max_result_bytes) };
   return settleCall(ports, request, answer);
 }
 
 /** Settles a pending call of a turn, once. */
-export async function settleCall(ports: LoopPorts, call: { session_id: string; turn_id: string; function_call_id: string }, answer: Answer): Promise<FunctionResolveResponse> {
+export async function settleCall(
+  ports: LoopPorts,
+  call: { session_id: string; turn_id: string; function_call_id: string },
+  answer: Answer,
+): Promise<FunctionResolveResponse> {
   for (let race = 0; race < MAX_RACES; race += 1) {
     const record = await ports.journal.load(call.session_id);
     if (!isLive(record) || record.turn_id !== call.turn_id) return { resolved: false, turn_resumed: false };
@@ -34,7 +42,9 @@ export async function settleCall(ports: LoopPorts, call: { session_id: string; t
     if (isTerminal(decision.record.status)) await turnEnded(ports, decision.record);
     return { resolved: true, turn_resumed: decision.next.do === 'rest' && decision.next.outcome === 'queued' };
   }
-  throw new HarnessError(HARNESS_CODES.state, `the turn of session ${call.session_id} changed too often to settle the call`, { retry: 'retry' });
+  throw new HarnessError(HARNESS_CODES.state, `the turn of session ${call.session_id} changed too often to settle the call`, {
+    retry: 'retry',
+  });
 }
 
 /** The result that a resolver delivers; without content the details speak. */
@@ -42,5 +52,9 @@ function resultOf({ content, details, is_error }: FunctionResolveRequest): CallR
   const given: JsonValue = details ?? null;
   const blocks = cleanContent(content ?? []).filter((block) => block.type === 'text' || block.type === 'image');
   const text = given === null ? '(no output)' : typeof given === 'string' ? given : JSON.stringify(given);
-  return { content: blocks.length > 0 ? blocks : [{ type: 'text', text: text.trim() === '' ? '(no output)' : text }], details: given, is_error: is_error === true };
+  return {
+    content: blocks.length > 0 ? blocks : [{ type: 'text', text: text.trim() === '' ? '(no output)' : text }],
+    details: given,
+    is_error: is_error === true,
+  };
 }

@@ -1,4 +1,4 @@
-import { textOf, type AgentMessage, type JsonObject, type ParentRef } from '#libs/contracts';
+import { type AgentMessage, type JsonObject, type ParentRef, textOf } from '#libs/contracts';
 import { cut } from '../model/text.js';
 import type { Write } from '../ports/journal.js';
 import type { ParkedMessage, TurnOptions, TurnRecord } from '../record/record.js';
@@ -57,8 +57,16 @@ export function seedWrites(seed: Seed): Write[] {
   const { session_id, turn_id, title, metadata, now, depth, parent } = seed;
   const preview = cut(textOf(seed.messages.flatMap(({ message }) => message.content)), PREVIEW);
   return [
-    { kind: 'ensure-session', session_id, ...(title === undefined ? {} : { title }), ...(metadata === undefined ? {} : { metadata }), timestamp: now },
-    ...seed.messages.map(({ entry_id, message, timestamp }): Write => ({ kind: 'append-entry', session_id, entry: { entry_id, timestamp, message } })),
+    {
+      kind: 'ensure-session',
+      session_id,
+      ...(title === undefined ? {} : { title }),
+      ...(metadata === undefined ? {} : { metadata }),
+      timestamp: now,
+    },
+    ...seed.messages.map(
+      ({ entry_id, message, timestamp }): Write => ({ kind: 'append-entry', session_id, entry: { entry_id, timestamp, message } }),
+    ),
     { kind: 'save-record', record: seedRecord(seed), expectedVersion: seed.before?.version ?? null },
     { kind: 'set-status', session_id, status: 'working', timestamp: now },
     { kind: 'enqueue-step', payload: { session_id, turn_id, step: 0 } },
@@ -66,7 +74,14 @@ export function seedWrites(seed: Seed): Write[] {
       kind: 'emit',
       event: {
         type: 'harness::turn-started',
-        payload: { session_id, turn_id, timestamp: now, depth, ...(preview === '' ? {} : { message_preview: preview }), ...(parent === null ? {} : { parent }) },
+        payload: {
+          session_id,
+          turn_id,
+          timestamp: now,
+          depth,
+          ...(preview === '' ? {} : { message_preview: preview }),
+          ...(parent === null ? {} : { parent }),
+        },
       },
     },
   ];

@@ -1,5 +1,16 @@
 import { createHash } from 'node:crypto';
-import { HARNESS_CODES, HarnessError, entryIds, newEntryId, newSessionId, newTurnId, type AgentMessage, type JsonObject, type SendRequest, type SendResponse } from '#libs/contracts';
+import {
+  type AgentMessage,
+  entryIds,
+  HARNESS_CODES,
+  HarnessError,
+  type JsonObject,
+  newEntryId,
+  newSessionId,
+  newTurnId,
+  type SendRequest,
+  type SendResponse,
+} from '#libs/contracts';
 import type { LoopPorts } from '../loop/ports.js';
 import type { RememberedSend, Write } from '../ports/journal.js';
 import type { HarnessSettings } from '../ports/settings.js';
@@ -61,9 +72,27 @@ async function attempt(ports: LoopPorts, asked: Accepted): Promise<SendResponse 
   const { options, entry_id, message, title, metadata } = asked;
   const left = await journal.parked(session_id);
   const messages = [...left, { entry_id, message, timestamp: now }];
-  const seed = { session_id, turn_id: turnId, options, before: live, depth: live?.depth ?? 0, parent: null, messages, title, metadata, now };
+  const seed = {
+    session_id,
+    turn_id: turnId,
+    options,
+    before: live,
+    depth: live?.depth ?? 0,
+    parent: null,
+    messages,
+    title,
+    metadata,
+    now,
+  };
   if ((await journal.commit([...seedWrites(seed), ...takeParked(session_id, left), ...remember], 'send')) === 'conflict') return null;
-  ports.feed.publish({ type: 'turn_started', session_id, turn_id: turnId, model: options.model, provider: options.provider, timestamp: now });
+  ports.feed.publish({
+    type: 'turn_started',
+    session_id,
+    turn_id: turnId,
+    model: options.model,
+    provider: options.provider,
+    timestamp: now,
+  });
   return { accepted: true, session_id, turn_id: turnId };
 }
 
@@ -81,7 +110,9 @@ function mergeWrites(live: TurnRecord, asked: Accepted, left: readonly ParkedMes
   if (isSpent(live)) return [{ ...park, pending: true }];
   return [
     { kind: 'check-record', session_id, version: live.version },
-    ...[...left, { entry_id, message, timestamp: now }].map((m): Write => ({ kind: 'append-entry', session_id, entry: { entry_id: m.entry_id, message: m.message, timestamp: m.timestamp } })),
+    ...[...left, { entry_id, message, timestamp: now }].map(
+      (m): Write => ({ kind: 'append-entry', session_id, entry: { entry_id: m.entry_id, message: m.message, timestamp: m.timestamp } }),
+    ),
     ...takeParked(session_id, left),
   ];
 }
@@ -95,7 +126,10 @@ const rememberKey = (asked: Accepted, turnId: string, expiresAt: number): Write 
 
 function repeated(found: RememberedSend, asked: Accepted): SendResponse {
   if (found.digest !== asked.digest) {
-    throw new HarnessError(HARNESS_CODES.idempotencyConflict, `idempotency_key ${JSON.stringify(asked.key)} was used for another message; use a new key`);
+    throw new HarnessError(
+      HARNESS_CODES.idempotencyConflict,
+      `idempotency_key ${JSON.stringify(asked.key)} was used for another message; use a new key`,
+    );
   }
   return { accepted: true, session_id: found.session_id, turn_id: found.turn_id, deduplicated: true };
 }
@@ -113,6 +147,8 @@ function accept(request: SendRequest, settings: HarnessSettings, now: number): A
     title: request.session?.title ?? undefined,
     metadata: acceptMetadata(request.session?.metadata),
     key,
-    digest: createHash('sha256').update(JSON.stringify([request.session_id ?? null, message.role, message.content, request.model])).digest('hex'),
+    digest: createHash('sha256')
+      .update(JSON.stringify([request.session_id ?? null, message.role, message.content, request.model]))
+      .digest('hex'),
   };
 }

@@ -1,8 +1,17 @@
-import { HARNESS_CODES, HarnessError, newCallId, newSessionId, newTurnId, type JsonValue, type SpawnRequest, type SpawnResponse } from '#libs/contracts';
+import {
+  HARNESS_CODES,
+  HarnessError,
+  type JsonValue,
+  newCallId,
+  newSessionId,
+  newTurnId,
+  type SpawnRequest,
+  type SpawnResponse,
+} from '#libs/contracts';
 import type { LoopPorts } from '../loop/ports.js';
 import type { Write } from '../ports/journal.js';
 import { isLive, type TurnRecord } from '../record/record.js';
-import { prepareChild, prepareRoot, type PreparedChild } from '../spawn/prepare.js';
+import { type PreparedChild, prepareChild, prepareRoot } from '../spawn/prepare.js';
 
 const MAX_RACES = 100;
 
@@ -15,7 +24,9 @@ export async function spawn(ports: LoopPorts, request: SpawnRequest, metadata: J
   for (let race = 0; race < MAX_RACES; race += 1) {
     const parent = await callerOf(ports, metadata);
     const { session_id, turn_id, writes } =
-      parent === null ? await prepareRoot(ports, request, { session_id: newSessionId(), turn_id: newTurnId() }) : await childOf(ports, parent, request);
+      parent === null
+        ? await prepareRoot(ports, request, { session_id: newSessionId(), turn_id: newTurnId() })
+        : await childOf(ports, parent, request);
     if ((await ports.journal.commit(writes, 'spawn')) === 'committed') return { child_session_id: session_id, child_turn_id: turn_id };
   }
   throw new HarnessError(HARNESS_CODES.state, 'the session changed too often to start a turn in it', { retry: 'retry' });
@@ -26,7 +37,11 @@ async function childOf(ports: LoopPorts, parent: TurnRecord, request: SpawnReque
   const callId = newCallId();
   const child = await prepareChild(ports, parent, callId, request);
   const children = [...parent.children, { function_call_id: callId, session_id: child.session_id, turn_id: child.turn_id }];
-  const save: Write = { kind: 'save-record', record: { ...parent, version: parent.version + 1, children }, expectedVersion: parent.version };
+  const save: Write = {
+    kind: 'save-record',
+    record: { ...parent, version: parent.version + 1, children },
+    expectedVersion: parent.version,
+  };
   return { ...child, writes: [...child.writes, save] };
 }
 
@@ -35,7 +50,8 @@ async function callerOf(ports: LoopPorts, metadata: JsonValue | undefined): Prom
   const agent = objectOf(objectOf(metadata)?.['agent']);
   if (agent === null) return null;
   const record = typeof agent['session_id'] === 'string' ? await ports.journal.load(agent['session_id']) : null;
-  if (!isLive(record) || record.abort_requested || record.turn_id !== agent['turn_id']) throw new HarnessError(HARNESS_CODES.invalidRequest, 'the turn that this call was made for has ended');
+  if (!isLive(record) || record.abort_requested || record.turn_id !== agent['turn_id'])
+    throw new HarnessError(HARNESS_CODES.invalidRequest, 'the turn that this call was made for has ended');
   return record;
 }
 

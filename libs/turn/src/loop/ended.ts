@@ -1,7 +1,7 @@
 import { newTurnId } from '#libs/contracts';
 import { seedWrites, takeParked } from '../functions/seed.js';
-import { isLive, type TurnRecord } from '../record/record.js';
 import type { Write } from '../ports/journal.js';
+import { isLive, type TurnRecord } from '../record/record.js';
 import type { LoopPorts } from './ports.js';
 import { turnFinished } from './step-feed.js';
 
@@ -26,14 +26,29 @@ export async function takeLeftover(ports: LoopPorts, sessionId: string): Promise
     if (first === undefined || record === null || isLive(record)) return;
     const take = takeParked(sessionId, parked);
     if (record.status === 'cancelled') {
-      const entries = parked.map(({ entry_id, message, timestamp }): Write => ({ kind: 'append-entry', session_id: sessionId, entry: { entry_id, message, timestamp } }));
+      const entries = parked.map(
+        ({ entry_id, message, timestamp }): Write => ({
+          kind: 'append-entry',
+          session_id: sessionId,
+          entry: { entry_id, message, timestamp },
+        }),
+      );
       const check: Write = { kind: 'check-record', session_id: sessionId, version: record.version };
       if ((await journal.commit([check, ...entries, ...take], 'leftover')) === 'committed') return;
       continue;
     }
     const now = clock.now();
     const turnId = newTurnId();
-    const seed = { session_id: sessionId, turn_id: turnId, options: first.options, before: record, depth: record.depth, parent: null, messages: parked, now };
+    const seed = {
+      session_id: sessionId,
+      turn_id: turnId,
+      options: first.options,
+      before: record,
+      depth: record.depth,
+      parent: null,
+      messages: parked,
+      now,
+    };
     if ((await journal.commit([...seedWrites(seed), ...take], 'leftover')) === 'conflict') continue;
     const { model, provider } = first.options;
     feed.publish({ type: 'turn_started', session_id: sessionId, turn_id: turnId, model, provider, timestamp: now });

@@ -1,5 +1,5 @@
 import type { AssistantMessage, HookInput, HookPoint, JsonObject, JsonValue } from '#libs/contracts';
-import { runChain, type ChainOutcome } from '#libs/hooks';
+import { type ChainOutcome, runChain } from '#libs/hooks';
 import type { PlannedCall } from '../machine/calls.js';
 import type { CallResult, Screening, TurnFailure } from '../machine/decision.js';
 import { resultWithheld } from '../machine/results.js';
@@ -27,17 +27,26 @@ export class HookPoints {
   }
 
   /** Before a model call: hooks may change the system prompt, append messages, or deny. */
-  async preGenerate(record: TurnRecord, generation: Generation): Promise<{ generation: Generation; annotations: JsonObject | null } | TurnFailure> {
+  async preGenerate(
+    record: TurnRecord,
+    generation: Generation,
+  ): Promise<{ generation: Generation; annotations: JsonObject | null } | TurnFailure> {
     const { model, provider } = record.options;
     const { system_prompt, messages } = generation;
-    const outcome = await this.run('pre_generate', undefined, { ...base('pre_generate', record), generate: { system_prompt, messages, model, provider } });
+    const outcome = await this.run('pre_generate', undefined, {
+      ...base('pre_generate', record),
+      generate: { system_prompt, messages, model, provider },
+    });
     if (outcome === null || outcome.kind === 'stopped') return { generation, annotations: null };
     if (outcome.kind === 'deny') return denied('harness.pre_generate_denied', outcome);
     const generate = outcome.input.generate;
     if (generate === undefined) return { generation, annotations: outcome.annotations };
     const appended = generate.messages.slice(messages.length).map((message) => ({ ...message, content: cleanContent(message.content) }));
     const substantial = appended.filter((message) => message.role === 'user' && message.content.length > 0);
-    return { generation: { ...generation, system_prompt: generate.system_prompt, messages: [...messages, ...substantial] }, annotations: outcome.annotations };
+    return {
+      generation: { ...generation, system_prompt: generate.system_prompt, messages: [...messages, ...substantial] },
+      annotations: outcome.annotations,
+    };
   }
 
   /** After a model call: hooks observe, and may annotate. */
@@ -49,7 +58,12 @@ export class HookPoints {
   /** Before a call, after the policy: hooks may rewrite its arguments, deny or hold it. `after` names the hook that released it. */
   async preTrigger(record: TurnRecord, call: PlannedCall, after: string | null): Promise<Screening> {
     const { id, function_id, arguments: args } = call;
-    const outcome = await this.run('pre_trigger', function_id, { ...base('pre_trigger', record), call: { id, function_id, arguments: args } }, after);
+    const outcome = await this.run(
+      'pre_trigger',
+      function_id,
+      { ...base('pre_trigger', record), call: { id, function_id, arguments: args } },
+      after,
+    );
     if (outcome === null || outcome.kind === 'stopped') return { kind: 'run' };
     const annotations = outcome.annotations === null ? {} : { annotations: outcome.annotations };
     if (outcome.kind === 'deny') return { kind: 'deny', by: outcome.by, reason: outcome.reason, ...annotations };
@@ -65,18 +79,34 @@ export class HookPoints {
    * After a call: hooks may rewrite its result before it is stored. One that is closed and fails keeps the result back. Null
    * when the turn was stopped before all of them had seen it: then nobody may.
    */
-  async postTrigger(record: TurnRecord, call: PlannedCall, result: CallResult): Promise<{ result: CallResult; annotations: JsonObject | null } | null> {
-    const input: HookInput = { ...base('post_trigger', record), result: { function_call_id: call.id, function_id: call.function_id, ...result } };
+  async postTrigger(
+    record: TurnRecord,
+    call: PlannedCall,
+    result: CallResult,
+  ): Promise<{ result: CallResult; annotations: JsonObject | null } | null> {
+    const input: HookInput = {
+      ...base('post_trigger', record),
+      result: { function_call_id: call.id, function_id: call.function_id, ...result },
+    };
     const outcome = await this.run('post_trigger', call.function_id, input);
     if (outcome?.kind === 'stopped') return null;
-    if (outcome?.kind === 'deny') return { result: resultWithheld(call.function_id, outcome.by, outcome.reason), annotations: outcome.annotations };
+    if (outcome?.kind === 'deny')
+      return { result: resultWithheld(call.function_id, outcome.by, outcome.reason), annotations: outcome.annotations };
     if (outcome?.kind !== 'continue' || outcome.input.result === undefined) return { result, annotations: null };
     const { content, details, is_error } = outcome.input.result;
     const cleaned = cleanContent(content);
-    return { result: { content: cleaned.length > 0 ? cleaned : [{ type: 'text', text: '(no output)' }], details, is_error }, annotations: outcome.annotations };
+    return {
+      result: { content: cleaned.length > 0 ? cleaned : [{ type: 'text', text: '(no output)' }], details, is_error },
+      annotations: outcome.annotations,
+    };
   }
 
-  private async run(point: HookPoint, functionId: string | undefined, input: HookInput, after: string | null = null): Promise<ChainOutcome | null> {
+  private async run(
+    point: HookPoint,
+    functionId: string | undefined,
+    input: HookInput,
+    after: string | null = null,
+  ): Promise<ChainOutcome | null> {
     const all = this.ports.hooks.chain(point, functionId);
     const from = after === null ? 0 : all.findIndex((hook) => hook.function_id === after) + 1;
     const chain = all.slice(from);
@@ -85,8 +115,16 @@ export class HookPoints {
 }
 
 const base = (point: HookPoint, record: TurnRecord): HookInput => ({
-  point, session_id: record.session_id, turn_id: record.turn_id, step: record.step, depth: record.depth,
+  point,
+  session_id: record.session_id,
+  turn_id: record.turn_id,
+  step: record.step,
+  depth: record.depth,
   ...(record.options.metadata === null ? {} : { metadata: record.options.metadata }),
 });
 
-const denied = (code: string, { by, reason }: { by: string; reason: string }): TurnFailure => ({ code, message: `${by}: ${reason}`, retryable: false });
+const denied = (code: string, { by, reason }: { by: string; reason: string }): TurnFailure => ({
+  code,
+  message: `${by}: ${reason}`,
+  retryable: false,
+});

@@ -8,7 +8,12 @@ import type { TurnRecord } from '../record/record.js';
 import type { LoopPorts } from './ports.js';
 
 /** The request of one generation: system prompt, messages, and what the model may call. The same for every step but its messages. */
-export async function buildRequest(ports: LoopPorts, record: TurnRecord, messages: AgentMessage[], policy: DispatchPolicy): Promise<Generation> {
+export async function buildRequest(
+  ports: LoopPorts,
+  record: TurnRecord,
+  messages: AgentMessage[],
+  policy: DispatchPolicy,
+): Promise<Generation> {
   const { options } = record;
   const mode = await outputMode(ports.bus, options);
   const tools = await toolsFor(ports.bus, options.functions, policy);

@@ -1,4 +1,4 @@
-import { textOf, type AssistantMessage } from '#libs/contracts';
+import { type AssistantMessage, textOf } from '#libs/contracts';
 import type { PlannedCall } from '../machine/calls.js';
 import type { CallResult, Decision, TurnInput } from '../machine/decision.js';
 import { cut } from '../model/text.js';
@@ -56,7 +56,10 @@ export class StepFeed {
       if (write.kind !== 'append-entry' || !('message' in write.entry) || write.entry.message.role !== 'function_result') continue;
       const message = write.entry.message;
       if (input.type === 'call-returned' && input.call_id === message.function_call_id) continue;
-      const code = typeof message.details === 'object' && message.details !== null && !Array.isArray(message.details) ? message.details['error'] : undefined;
+      const code =
+        typeof message.details === 'object' && message.details !== null && !Array.isArray(message.details)
+          ? message.details['error']
+          : undefined;
       const stopped = code === 'stopped' || code === 'outcome_unknown';
       this.finished(record.step, message.function_call_id, message.function_id, stopped ? 'stopped' : 'denied', 0, previewOf(message));
     }
@@ -64,7 +67,14 @@ export class StepFeed {
     else if (input.type === 'generation-failed') this.notice(`The answer broke off and is asked for again: ${input.failure.message}`);
   }
 
-  private finished(step: number, call_id: string, function_id: string, outcome: 'ok' | 'error' | 'denied' | 'stopped', duration_ms: number, preview: string): void {
+  private finished(
+    step: number,
+    call_id: string,
+    function_id: string,
+    outcome: 'ok' | 'error' | 'denied' | 'stopped',
+    duration_ms: number,
+    preview: string,
+  ): void {
     this.feed.publish({ type: 'call_finished', ...this.ids, step, call_id, function_id, outcome, duration_ms, preview });
   }
 }
@@ -73,7 +83,16 @@ export class StepFeed {
 export function turnFinished(record: TurnRecord): FeedEvent {
   const { session_id, turn_id, status, reason, result, result_error, totals } = record;
   return {
-    type: 'turn_finished', session_id, turn_id, status, reason, result, result_error, totals, steps: record.step + 1, calls: record.call_count,
+    type: 'turn_finished',
+    session_id,
+    turn_id,
+    status,
+    reason,
+    result,
+    result_error,
+    totals,
+    steps: record.step + 1,
+    calls: record.call_count,
     duration_ms: (record.ended_at ?? record.started_at) - record.started_at,
   };
 }

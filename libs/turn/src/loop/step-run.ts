@@ -1,7 +1,7 @@
-import { entryIds, textOf, type AssistantMessage, type JsonObject, type TurnStepPayload, type TurnStepResult } from '#libs/contracts';
+import { type AssistantMessage, entryIds, type JsonObject, type TurnStepPayload, type TurnStepResult, textOf } from '#libs/contracts';
 import { dispatch } from '../dispatch/dispatch.js';
 import { failpoint } from '../failpoint.js';
-import { addressCalls, planCalls, type PlannedCall } from '../machine/calls.js';
+import { addressCalls, type PlannedCall, planCalls } from '../machine/calls.js';
 import type { CallResult, Decision, Limits, TurnInput } from '../machine/decision.js';
 import { decide } from '../machine/machine.js';
 import { generate } from '../model/generate.js';
@@ -90,7 +90,12 @@ export class StepRun {
 
   private answer(outcome: 'skipped' | 'queued' | 'parked' | 'ended'): TurnStepResult {
     const { session_id, status, step } = this.record;
-    return { session_id, status, ...(outcome === 'queued' ? { next_step: step } : {}), ...(outcome === 'skipped' ? { skipped: true } : {}) };
+    return {
+      session_id,
+      status,
+      ...(outcome === 'queued' ? { next_step: step } : {}),
+      ...(outcome === 'skipped' ? { skipped: true } : {}),
+    };
   }
 
   private async commit(decision: Decision, input: TurnInput): Promise<boolean> {
@@ -130,7 +135,12 @@ export class StepRun {
   private async afterConflict(input: TurnInput): Promise<TurnInput | null> {
     const { session_id, turn_id, step } = this.payload;
     const fresh = await this.ports.journal.load(session_id);
-    const mine = fresh !== null && fresh.turn_id === turn_id && fresh.step === step && fresh.status === 'running' && fresh.claims === this.record.claims;
+    const mine =
+      fresh !== null &&
+      fresh.turn_id === turn_id &&
+      fresh.step === step &&
+      fresh.status === 'running' &&
+      fresh.claims === this.record.claims;
     if (!mine) return null;
     this.record = fresh;
     if (input.type === 'begin') return await this.begin();
@@ -177,10 +187,22 @@ export class StepRun {
         const noted = await this.hooks.postGenerate(this.record, message);
         this.waiting = await this.isWaiting();
         const annotations = { ...request.annotations, ...noted };
-        return { type: 'generated', message, deliverable: deliverableOf(options.output, textOf(message.content)), ...withNotes(annotations), ...this.around() };
+        return {
+          type: 'generated',
+          message,
+          deliverable: deliverableOf(options.output, textOf(message.content)),
+          ...withNotes(annotations),
+          ...this.around(),
+        };
       }
       case 'failed':
-        return { type: 'generation-failed', now: clock.now(), partial: outcome.partial, failure: outcome.failure, limits: limitsOf(settings.current()) };
+        return {
+          type: 'generation-failed',
+          now: clock.now(),
+          partial: outcome.partial,
+          failure: outcome.failure,
+          limits: limitsOf(settings.current()),
+        };
       case 'aborted':
         return await this.stopped(outcome.partial, null);
     }
@@ -199,7 +221,11 @@ export class StepRun {
       .commit(
         [
           { kind: 'check-record', session_id, version },
-          { kind: 'put-entry', session_id, entry: { entry_id: entryId, timestamp: this.ports.clock.now(), origin: { turn_id }, message: partial } },
+          {
+            kind: 'put-entry',
+            session_id,
+            entry: { entry_id: entryId, timestamp: this.ports.clock.now(), origin: { turn_id }, message: partial },
+          },
         ],
         'sketch',
       )
@@ -219,7 +245,11 @@ export class StepRun {
     failpoint('dispatch:before');
     const startedAt = clock.now();
     this.feed.callStarted(this.record.step, call);
-    const outcome = await dispatch(bus, this.record, call, this.policy, { timeoutMs: dispatch_timeout_ms, maxResultBytes: max_result_bytes, signal: this.signal });
+    const outcome = await dispatch(bus, this.record, call, this.policy, {
+      timeoutMs: dispatch_timeout_ms,
+      maxResultBytes: max_result_bytes,
+      signal: this.signal,
+    });
     failpoint('dispatch:after');
     if (outcome.kind === 'stopped') return await this.stopped(null, null);
     const seen = await this.hooks.postTrigger(this.record, call, outcome.result);
@@ -246,9 +276,12 @@ function pointOf(decision: Decision, input: TurnInput): string {
   return input.type;
 }
 
-const withNotes = (annotations: JsonObject | null): { annotations?: JsonObject } => (annotations === null || Object.keys(annotations).length === 0 ? {} : { annotations });
+const withNotes = (annotations: JsonObject | null): { annotations?: JsonObject } =>
+  annotations === null || Object.keys(annotations).length === 0 ? {} : { annotations };
 
 export const limitsOf = (settings: Limits): Limits => ({
-  step_max_retries: settings.step_max_retries, step_backoff_ms: settings.step_backoff_ms, max_transient_resumes: settings.max_transient_resumes,
+  step_max_retries: settings.step_max_retries,
+  step_backoff_ms: settings.step_backoff_ms,
+  max_transient_resumes: settings.max_transient_resumes,
   max_validation_retries: settings.max_validation_retries,
 });

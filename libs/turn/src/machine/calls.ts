@@ -1,4 +1,4 @@
-import { callsOf, type AssistantMessage, type ContentBlock, type FunctionCallBlock, type JsonValue } from '#libs/contracts';
+import { type AssistantMessage, type ContentBlock, callsOf, type FunctionCallBlock, type JsonValue } from '#libs/contracts';
 
 /** The name of the one function that a model sees in `agent_trigger` mode. */
 export const AGENT_TRIGGER = 'agent_trigger';
@@ -85,8 +85,13 @@ export function planCalls(message: AssistantMessage, context: PlanContext): Plan
     if (index >= MAX_CALLS) return { ...unwrapped, refusal: tooMany(unwrapped.function_id) };
     const cut = message.stop_reason === 'length' && index === calls.length - 1 && message.content.at(-1) === call;
     if (cut) return { ...unwrapped, refusal: truncated(unwrapped.function_id) };
-    if (unwrapped.function_id === SUBMIT_RESULT && context.submissionFault !== undefined) return submissionOf(unwrapped, context.submissionFault);
-    return { ...unwrapped, refusal: unwrapped.refusal ?? policyRefusal(unwrapped.function_id, context.refusalOf), hooked: context.isHooked(unwrapped.function_id) };
+    if (unwrapped.function_id === SUBMIT_RESULT && context.submissionFault !== undefined)
+      return submissionOf(unwrapped, context.submissionFault);
+    return {
+      ...unwrapped,
+      refusal: unwrapped.refusal ?? policyRefusal(unwrapped.function_id, context.refusalOf),
+      hooked: context.isHooked(unwrapped.function_id),
+    };
   });
 }
 
@@ -118,21 +123,34 @@ function policyRefusal(functionId: string, refusalOf: (functionId: string) => st
 function unwrap(call: FunctionCallBlock): PlannedCall {
   const base = { id: call.id, description: null, hooked: false, submission: null };
   const given = objectOf(call.arguments);
-  if (given !== null && isUnparsed(given)) return { ...base, function_id: call.function_id, arguments: given, refusal: malformed(call.function_id, given['_raw'] ?? '') };
+  if (given !== null && isUnparsed(given))
+    return { ...base, function_id: call.function_id, arguments: given, refusal: malformed(call.function_id, given['_raw'] ?? '') };
   if (call.function_id !== AGENT_TRIGGER) {
     if (given !== null) return { ...base, function_id: call.function_id, arguments: given, refusal: null };
     return { ...base, function_id: call.function_id, arguments: call.arguments, refusal: malformed(call.function_id, call.arguments) };
   }
-  if (given === null) return { ...base, function_id: AGENT_TRIGGER, arguments: call.arguments, refusal: malformed(AGENT_TRIGGER, call.arguments) };
+  if (given === null)
+    return { ...base, function_id: AGENT_TRIGGER, arguments: call.arguments, refusal: malformed(AGENT_TRIGGER, call.arguments) };
   const { function: target, description, payload, ...rest } = given;
   if (typeof target !== 'string' || target.trim() === '') {
     return {
-      ...base, function_id: AGENT_TRIGGER, arguments: given,
-      refusal: { code: 'agent_trigger_no_target', message: 'Nothing was called: `function` must be the id of the function to call, for example "engine::functions::list".' },
+      ...base,
+      function_id: AGENT_TRIGGER,
+      arguments: given,
+      refusal: {
+        code: 'agent_trigger_no_target',
+        message: 'Nothing was called: `function` must be the id of the function to call, for example "engine::functions::list".',
+      },
     };
   }
   const args = payload === undefined || payload === null ? rest : payload;
-  return { ...base, function_id: target.trim(), arguments: args, description: typeof description === 'string' ? description : null, refusal: null };
+  return {
+    ...base,
+    function_id: target.trim(),
+    arguments: args,
+    description: typeof description === 'string' ? description : null,
+    refusal: null,
+  };
 }
 
 /** The arguments as an object: nothing becomes `{}`, a string that holds an object is parsed. Null when it is neither. */

@@ -8,17 +8,50 @@ import { decide } from './machine.js';
 
 const limits = { step_max_retries: 1, step_backoff_ms: 10, max_transient_resumes: 1, max_validation_retries: 1 };
 const options: TurnRecord['options'] = {
-  model: 'm', provider: null, functions: { allow: ['*'], deny: [], expose: 'native' }, max_turns: 5, output: { type: 'text' }, mode: null, system_prompt: null,
-  system_prompt_strategy: 'enrich', thinking_level: null, metadata: null, max_children: 8,
+  model: 'm',
+  provider: null,
+  functions: { allow: ['*'], deny: [], expose: 'native' },
+  max_turns: 5,
+  output: { type: 'text' },
+  mode: null,
+  system_prompt: null,
+  system_prompt_strategy: 'enrich',
+  thinking_level: null,
+  metadata: null,
+  max_children: 8,
 };
 const seeded = seedRecord({ session_id: 's', turn_id: 't', options, before: null, depth: 0, parent: null, messages: [], now: 0 });
-const message: AssistantMessage = { role: 'assistant', content: [{ type: 'text', text: 'late' }], model: 'm', provider: 'p', stop_reason: 'end', timestamp: 0 };
-const planned = (id: string): PlannedCall => ({ id, function_id: `f::${id}`, arguments: {}, description: null, refusal: null, hooked: false, submission: null });
+const message: AssistantMessage = {
+  role: 'assistant',
+  content: [{ type: 'text', text: 'late' }],
+  model: 'm',
+  provider: 'p',
+  stop_reason: 'end',
+  timestamp: 0,
+};
+const planned = (id: string): PlannedCall => ({
+  id,
+  function_id: `f::${id}`,
+  arguments: {},
+  description: null,
+  refusal: null,
+  hooked: false,
+  submission: null,
+});
 const inCalls = (...calls: [string, CallCheckpoint['state']][]): TurnRecord => ({
-  ...seeded, phase: 'calls', turn_count: 1, calls: calls.map(([id, state]) => ({ id, function_id: `f::${id}`, state })),
+  ...seeded,
+  phase: 'calls',
+  turn_count: 1,
+  calls: calls.map(([id, state]) => ({ id, function_id: `f::${id}`, state })),
 });
 const returned = (call_id: string) => ({
-  type: 'call-returned' as const, now: 1, call_id, result: { content: [], details: null, is_error: false }, plan: [planned('a'), planned('b')], waiting: false, limits,
+  type: 'call-returned' as const,
+  now: 1,
+  call_id,
+  result: { content: [], details: null, is_error: false },
+  plan: [planned('a'), planned('b')],
+  waiting: false,
+  limits,
 });
 
 describe('decide, where two executors of a step meet', () => {
@@ -43,7 +76,10 @@ describe('decide, where two executors of a step meet', () => {
   }
 
   it('I5: a late partial does not replace the stored message with calls', () => {
-    const { writes } = decide({ ...inCalls(['a', 'triggered']), abort_requested: true }, { type: 'stopped', now: 1, partial: message, returned: null });
+    const { writes } = decide(
+      { ...inCalls(['a', 'triggered']), abort_requested: true },
+      { type: 'stopped', now: 1, partial: message, returned: null },
+    );
     expect(writes.filter(({ kind }) => kind === 'put-entry')).toEqual([]);
   });
 });
@@ -52,25 +88,54 @@ describe('decide, once a stop was asked for (I12)', () => {
   const stopping: TurnRecord = { ...seeded, abort_requested: true };
 
   it('keeps a finished answer as text and ends the turn', () => {
-    const { record, writes } = decide(stopping, { type: 'generated', now: 1, message, plan: [], waiting: true, deliverable: { result: 'late', result_error: null }, limits });
+    const { record, writes } = decide(stopping, {
+      type: 'generated',
+      now: 1,
+      message,
+      plan: [],
+      waiting: true,
+      deliverable: { result: 'late', result_error: null },
+      limits,
+    });
     expect(record.status).toBe('cancelled');
-    expect(writes[0]).toMatchObject({ kind: 'put-entry', entry: { message: { stop_reason: 'aborted', content: [{ type: 'text', text: 'late' }] } } });
+    expect(writes[0]).toMatchObject({
+      kind: 'put-entry',
+      entry: { message: { stop_reason: 'aborted', content: [{ type: 'text', text: 'late' }] } },
+    });
   });
   it('keeps a result that came and begins no other call', () => {
     const { record, writes, next } = decide({ ...inCalls(['a', 'triggered'], ['b', 'ready']), abort_requested: true }, returned('a'));
     expect([record.status, next]).toEqual(['cancelled', { do: 'rest', outcome: 'ended' }]);
-    const results = writes.flatMap((write) => (write.kind === 'append-entry' && 'message' in write.entry && write.entry.message.role === 'function_result' ? [write.entry.message] : []));
-    expect(results.map((r) => [r.function_call_id, r.is_error])).toEqual([['a', false], ['b', true]]);
+    const results = writes.flatMap((write) =>
+      write.kind === 'append-entry' && 'message' in write.entry && write.entry.message.role === 'function_result'
+        ? [write.entry.message]
+        : [],
+    );
+    expect(results.map((r) => [r.function_call_id, r.is_error])).toEqual([
+      ['a', false],
+      ['b', true],
+    ]);
   });
   it('ends a step that failed at once, without another try', () => {
-    const { record, writes } = decide(stopping, { type: 'step-failed', now: 1, failure: { code: 'x', message: 'x', retryable: true }, limits });
+    const { record, writes } = decide(stopping, {
+      type: 'step-failed',
+      now: 1,
+      failure: { code: 'x', message: 'x', retryable: true },
+      limits,
+    });
     expect(record.status).toBe('cancelled');
     expect(writes.some(({ kind }) => kind === 'enqueue-step')).toBe(false);
   });
 });
 
 describe('decide, when things fail', () => {
-  const failed = (retryable: boolean, partial: AssistantMessage | null = message) => ({ type: 'generation-failed' as const, now: 100, partial, failure: { code: 'llm.x', message: 'it broke', retryable }, limits });
+  const failed = (retryable: boolean, partial: AssistantMessage | null = message) => ({
+    type: 'generation-failed' as const,
+    now: 100,
+    partial,
+    failure: { code: 'llm.x', message: 'it broke', retryable },
+    limits,
+  });
 
   it('tries a stream again that broke after some text, as often as it may, then fails with what came', () => {
     const first = decide(seeded, failed(true));
@@ -85,7 +150,12 @@ describe('decide, when things fail', () => {
     expect(decide(seeded, failed(false)).record.status).toBe('failed');
   });
   it('doubles the pause between the tries of a step', () => {
-    const again = { type: 'step-failed' as const, now: 0, failure: { code: 'x', message: 'x', retryable: true }, limits: { ...limits, step_max_retries: 3 } };
+    const again = {
+      type: 'step-failed' as const,
+      now: 0,
+      failure: { code: 'x', message: 'x', retryable: true },
+      limits: { ...limits, step_max_retries: 3 },
+    };
     let record = seeded;
     const pauses: (number | undefined)[] = [];
     for (let tries = 0; tries < 3; tries += 1) {

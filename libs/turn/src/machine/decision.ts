@@ -44,22 +44,62 @@ export type Screening =
 export type TurnInput =
   /** A queued step was taken up, with the messages that were parked and the plan of its stored generation, if any; `waiting` as below. */
   | {
-      type: 'begin'; now: number; turn_id: string; step: number; parked: readonly ParkedMessage[]; plan: readonly PlannedCall[]; sketched: boolean; waiting: boolean;
+      type: 'begin';
+      now: number;
+      turn_id: string;
+      step: number;
+      parked: readonly ParkedMessage[];
+      plan: readonly PlannedCall[];
+      sketched: boolean;
+      waiting: boolean;
       limits: Limits;
     }
   /** The model answered. `waiting` tells of a user message that this generation has not seen. */
-  | { type: 'generated'; now: number; message: AssistantMessage; plan: readonly PlannedCall[]; waiting: boolean; deliverable: Deliverable; limits: Limits; annotations?: JsonObject }
+  | {
+      type: 'generated';
+      now: number;
+      message: AssistantMessage;
+      plan: readonly PlannedCall[];
+      waiting: boolean;
+      deliverable: Deliverable;
+      limits: Limits;
+      annotations?: JsonObject;
+    }
   /** There is nothing that a model could reply to: the conversation ends with its own message. `last` is that message when it is of this turn. */
   | { type: 'nothing-to-reply'; now: number; last: AssistantMessage | null; deliverable: Deliverable; waiting: boolean; limits: Limits }
   | { type: 'generation-failed'; now: number; partial: AssistantMessage | null; failure: TurnFailure; limits: Limits }
   /** A call's target answered, failed or was given up. */
-  | { type: 'call-returned'; now: number; call_id: string; result: CallResult; annotations?: JsonObject; plan: readonly PlannedCall[]; waiting: boolean; limits: Limits }
+  | {
+      type: 'call-returned';
+      now: number;
+      call_id: string;
+      result: CallResult;
+      annotations?: JsonObject;
+      plan: readonly PlannedCall[];
+      waiting: boolean;
+      limits: Limits;
+    }
   /** The pre-trigger hooks of a call have answered. */
-  | { type: 'call-screened'; now: number; call_id: string; verdict: Screening; plan: readonly PlannedCall[]; waiting: boolean; limits: Limits }
+  | {
+      type: 'call-screened';
+      now: number;
+      call_id: string;
+      verdict: Screening;
+      plan: readonly PlannedCall[];
+      waiting: boolean;
+      limits: Limits;
+    }
   /** A spawn is ready to be made: `writes` seed the child in the commit that makes the call pending. */
   | {
-      type: 'call-spawned'; now: number; call_id: string; child: { session_id: string; turn_id: string }; writes: readonly Write[]; expires_at: number;
-      plan: readonly PlannedCall[]; waiting: boolean; limits: Limits;
+      type: 'call-spawned';
+      now: number;
+      call_id: string;
+      child: { session_id: string; turn_id: string };
+      writes: readonly Write[];
+      expires_at: number;
+      plan: readonly PlannedCall[];
+      waiting: boolean;
+      limits: Limits;
     }
   /** Somebody settles a pending call: with its result, or by letting a held call go on. */
   | { type: 'resolved'; now: number; call_id: string; answer: { kind: 'deliver'; result: CallResult } | { kind: 'execute' } }

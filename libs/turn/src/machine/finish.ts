@@ -1,4 +1,12 @@
-import { entryIds, textOf, type AssistantMessage, type JsonValue, type SessionStatus, type TurnCompletedEvent, type TurnStatus } from '#libs/contracts';
+import {
+  type AssistantMessage,
+  entryIds,
+  type JsonValue,
+  type SessionStatus,
+  type TurnCompletedEvent,
+  type TurnStatus,
+  textOf,
+} from '#libs/contracts';
 import type { Write } from '../ports/journal.js';
 import type { CallCheckpoint, TurnRecord } from '../record/record.js';
 import type { Decision, Deliverable, TurnFailure, TurnInput } from './decision.js';
@@ -19,10 +27,24 @@ interface Ending {
 export function end(record: TurnRecord, ending: Ending, before: Write[], now: number): Decision {
   const { status, reason, result, result_error } = ending;
   const ended: TurnRecord = {
-    ...record, version: record.version + 1, status, phase: 'generate', calls: [], result, result_error, reason, failures: 0, ended_at: now,
+    ...record,
+    version: record.version + 1,
+    status,
+    phase: 'generate',
+    calls: [],
+    result,
+    result_error,
+    reason,
+    failures: 0,
+    ended_at: now,
   };
   const event: TurnCompletedEvent = {
-    session_id: record.session_id, turn_id: record.turn_id, status, timestamp: now, depth: record.depth, terminal: true,
+    session_id: record.session_id,
+    turn_id: record.turn_id,
+    status,
+    timestamp: now,
+    depth: record.depth,
+    terminal: true,
     ...(result === null ? {} : { result }),
     ...(result_error === null ? {} : { result_error }),
     ...(reason === null ? {} : { reason }),
@@ -53,7 +75,13 @@ export const complete = (record: TurnRecord, deliverable: Deliverable, reason: s
 /** The turn has used its generations: completed, with a notice that says so. */
 export function completeAtLimit(record: TurnRecord, before: Write[], now: number): Decision {
   const text = `The turn ended at its limit of ${record.options.max_turns} model calls; it may not be finished.`;
-  const notice = customWrite(record, entryIds.notice(record.turn_id, 'max_turns'), 'notice', { reason: 'max_turns', max_turns: record.options.max_turns, text }, now);
+  const notice = customWrite(
+    record,
+    entryIds.notice(record.turn_id, 'max_turns'),
+    'notice',
+    { reason: 'max_turns', max_turns: record.options.max_turns, text },
+    now,
+  );
   return end(
     record,
     { status: 'completed', session: 'done', reason: 'max_turns', result: record.result, result_error: text, requireNoneParked: false },
@@ -63,9 +91,18 @@ export function completeAtLimit(record: TurnRecord, before: Write[], now: number
 }
 
 /** The turn cannot go on: an `error` entry says why, open calls get results. */
-export function fail(record: TurnRecord, failure: TurnFailure, before: Write[], now: number, partial: AssistantMessage | null = null): Decision {
+export function fail(
+  record: TurnRecord,
+  failure: TurnFailure,
+  before: Write[],
+  now: number,
+  partial: AssistantMessage | null = null,
+): Decision {
   const data: JsonValue = {
-    code: failure.code, message: failure.message, retryable: failure.retryable, step: record.step,
+    code: failure.code,
+    message: failure.message,
+    retryable: failure.retryable,
+    step: record.step,
     ...(failure.kind === undefined ? {} : { kind: failure.kind }),
     ...(failure.provider === undefined ? {} : { provider: failure.provider }),
     ...(failure.model === undefined ? {} : { model: failure.model }),
@@ -73,7 +110,14 @@ export function fail(record: TurnRecord, failure: TurnFailure, before: Write[], 
   const writes = [...before, ...settleOpen(record, now), customWrite(record, entryIds.error(record.turn_id), 'error', data, now)];
   return end(
     record,
-    { status: 'failed', session: 'error', reason: failure.code, result: lastWords(record, partial), result_error: failure.message, requireNoneParked: false },
+    {
+      status: 'failed',
+      session: 'error',
+      reason: failure.code,
+      result: lastWords(record, partial),
+      result_error: failure.message,
+      requireNoneParked: false,
+    },
     writes,
     now,
   );
@@ -87,10 +131,23 @@ export function cancel(before: TurnRecord, stop: Pick<Extract<TurnInput, { type:
   const record: TurnRecord = { ...before, calls: before.calls.map((c): CallCheckpoint => (c === call ? { ...c, state: 'done' } : c)) };
   // Once the generation is stored, a partial of it is that of an executor that came too late.
   const kept = partial === null || record.phase !== 'generate' ? [] : [partialWrite(record, partial, 'aborted', now)];
-  const notice = customWrite(record, entryIds.notice(record.turn_id, 'stopped'), 'notice', { reason: 'stopped', text: 'The turn was stopped.' }, now);
+  const notice = customWrite(
+    record,
+    entryIds.notice(record.turn_id, 'stopped'),
+    'notice',
+    { reason: 'stopped', text: 'The turn was stopped.' },
+    now,
+  );
   return end(
     record,
-    { status: 'cancelled', session: 'done', reason: 'stopped', result: lastWords(record, partial), result_error: null, requireNoneParked: false },
+    {
+      status: 'cancelled',
+      session: 'done',
+      reason: 'stopped',
+      result: lastWords(record, partial),
+      result_error: null,
+      requireNoneParked: false,
+    },
     [...kept, ...answered, ...settleOpen(record, now), notice],
     now,
   );
@@ -103,7 +160,9 @@ export function partialWrite(record: TurnRecord, partial: AssistantMessage, stop
     kind: 'put-entry',
     session_id: record.session_id,
     entry: {
-      entry_id: entryIds.assistant(record.turn_id, record.step), timestamp: now, origin: { turn_id: record.turn_id },
+      entry_id: entryIds.assistant(record.turn_id, record.step),
+      timestamp: now,
+      origin: { turn_id: record.turn_id },
       message: { ...partial, content, stop_reason: stopReason },
     },
   };

@@ -1,6 +1,6 @@
-import { entryIds, textOf, type JsonObject, type Usage } from '#libs/contracts';
+import { entryIds, type JsonObject, textOf, type Usage } from '#libs/contracts';
 import type { Write } from '../ports/journal.js';
-import { isTerminal, type CallCheckpoint, type TurnRecord } from '../record/record.js';
+import { type CallCheckpoint, isTerminal, type TurnRecord } from '../record/record.js';
 import { advance, deliver, nextStep, rest, save, withCall } from './advance.js';
 import type { PlannedCall } from './calls.js';
 import type { Decision, TurnInput } from './decision.js';
@@ -95,7 +95,6 @@ function isLate(record: TurnRecord, input: TurnInput): boolean {
   }
 }
 
-
 function begin(record: TurnRecord, input: Input<'begin'>): Decision {
   const stale = input.turn_id !== record.turn_id || input.step !== record.step || record.status !== 'running';
   if (stale) return rest(record, 'skipped');
@@ -111,11 +110,13 @@ function begin(record: TurnRecord, input: Input<'begin'>): Decision {
 /** Moves parked messages into the transcript, in order of arrival, each under the id that its send was given (I2). */
 export function drain(record: TurnRecord, parked: Input<'begin'>['parked']): Write[] {
   return [
-    ...parked.map((p): Write => ({
-      kind: 'append-entry',
-      session_id: record.session_id,
-      entry: { entry_id: p.entry_id, timestamp: p.timestamp, origin: { turn_id: record.turn_id }, message: p.message },
-    })),
+    ...parked.map(
+      (p): Write => ({
+        kind: 'append-entry',
+        session_id: record.session_id,
+        entry: { entry_id: p.entry_id, timestamp: p.timestamp, origin: { turn_id: record.turn_id }, message: p.message },
+      }),
+    ),
     { kind: 'take-messages', session_id: record.session_id, entry_ids: parked.map((p) => p.entry_id) },
   ];
 }
@@ -146,8 +147,14 @@ function generated(record: TurnRecord, input: Input<'generated'>): Decision {
   if (plan.length > 0) {
     // What is beyond the number of calls is answered at once, and needs no checkpoint.
     const isSurplus = (call: PlannedCall): boolean => call.refusal?.code === 'too_many_calls';
-    const answers = plan.filter(isSurplus).flatMap(({ id, function_id, refusal }) => (refusal === null ? [] : [resultWrite(record, id, function_id, refusedResult(function_id, refusal), now)]));
-    const calls = plan.filter((call) => !isSurplus(call)).map((call): CallCheckpoint => ({ id: call.id, function_id: call.function_id, state: 'ready' }));
+    const answers = plan
+      .filter(isSurplus)
+      .flatMap(({ id, function_id, refusal }) =>
+        refusal === null ? [] : [resultWrite(record, id, function_id, refusedResult(function_id, refusal), now)],
+      );
+    const calls = plan
+      .filter((call) => !isSurplus(call))
+      .map((call): CallCheckpoint => ({ id: call.id, function_id: call.function_id, state: 'ready' }));
     return advance(record, { ...counted, phase: 'calls', calls }, { ...input, writes: [...before, ...answers] });
   }
   if (input.waiting) return nextStep(record, counted, before, now);
@@ -165,7 +172,12 @@ function nothingToReply(record: TurnRecord, input: Input<'nothing-to-reply'>): D
 const assistantWrite = (record: TurnRecord, { message, now, annotations }: Input<'generated'>): Write => ({
   kind: 'put-entry',
   session_id: record.session_id,
-  entry: { entry_id: entryIds.assistant(record.turn_id, record.step), timestamp: now, origin: { turn_id: record.turn_id, ...annotations }, message },
+  entry: {
+    entry_id: entryIds.assistant(record.turn_id, record.step),
+    timestamp: now,
+    origin: { turn_id: record.turn_id, ...annotations },
+    message,
+  },
 });
 
 function callReturned(record: TurnRecord, input: Input<'call-returned'>): Decision {
@@ -182,16 +194,33 @@ function callScreened(record: TurnRecord, input: Input<'call-screened'>): Decisi
   const { verdict, now } = input;
   switch (verdict.kind) {
     case 'run': {
-      const passed: CallCheckpoint = { ...call, screened: true, ...(verdict.arguments === undefined ? {} : { arguments: verdict.arguments }), ...noted(call, verdict.annotations) };
+      const passed: CallCheckpoint = {
+        ...call,
+        screened: true,
+        ...(verdict.arguments === undefined ? {} : { arguments: verdict.arguments }),
+        ...noted(call, verdict.annotations),
+      };
       return advance(record, withCall(record, passed), { ...input, writes: [] });
     }
     case 'deny': {
-      const result = resultWrite(record, call.id, call.function_id, hookDenied(call.function_id, verdict.by, verdict.reason), now, noted(call, verdict.annotations).annotations ?? call.annotations);
+      const result = resultWrite(
+        record,
+        call.id,
+        call.function_id,
+        hookDenied(call.function_id, verdict.by, verdict.reason),
+        now,
+        noted(call, verdict.annotations).annotations ?? call.annotations,
+      );
       return advance(record, withCall(record, { ...call, state: 'done' }), { ...input, writes: [result] });
     }
     case 'hold': {
       const held: CallCheckpoint = {
-        ...call, state: 'pending', held_by: verdict.by, arguments: verdict.arguments, expires_at: verdict.expires_at, ...noted(call, verdict.annotations),
+        ...call,
+        state: 'pending',
+        held_by: verdict.by,
+        arguments: verdict.arguments,
+        expires_at: verdict.expires_at,
+        ...noted(call, verdict.annotations),
       };
       return advance(record, withCall(record, held), { ...input, writes: [] });
     }
@@ -223,14 +252,10 @@ function generationFailed(record: TurnRecord, input: Input<'generation-failed'>)
   return retryOrFail(counted, input, kept, hasText ? limits.max_transient_resumes : 0);
 }
 
-function retryOrFail(
-  record: TurnRecord,
-  input: Input<'generation-failed'> | Input<'step-failed'>,
-  kept: Write[],
-  tries: number,
-): Decision {
+function retryOrFail(record: TurnRecord, input: Input<'generation-failed'> | Input<'step-failed'>, kept: Write[], tries: number): Decision {
   const { failure, limits, now } = input;
-  if (!failure.retryable || record.failures >= tries) return fail(record, failure, kept, now, input.type === 'generation-failed' ? input.partial : null);
+  if (!failure.retryable || record.failures >= tries)
+    return fail(record, failure, kept, now, input.type === 'generation-failed' ? input.partial : null);
   const after: TurnRecord = { ...record, version: record.version + 1, failures: record.failures + 1 };
   const notBefore = now + limits.step_backoff_ms * 2 ** record.failures;
   return {

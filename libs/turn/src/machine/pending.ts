@@ -1,5 +1,5 @@
 import type { Write } from '../ports/journal.js';
-import { isTerminal, type CallCheckpoint, type TurnRecord } from '../record/record.js';
+import { type CallCheckpoint, isTerminal, type TurnRecord } from '../record/record.js';
 import { nextStep, rest, save, withCall } from './advance.js';
 import type { Decision, TurnInput } from './decision.js';
 import { resultWrite, timedOut } from './results.js';
@@ -41,7 +41,11 @@ function release(record: TurnRecord, call: CallCheckpoint): Decision {
 function takeUp(before: TurnRecord, current: TurnRecord, writes: readonly Write[]): Decision {
   const { session_id, turn_id, step } = before;
   const after: TurnRecord = { ...current, version: before.version + 1, status: 'running' };
-  return { record: after, writes: [...writes, save(before, after), { kind: 'enqueue-step', payload: { session_id, turn_id, step } }], next: { do: 'rest', outcome: 'queued' } };
+  return {
+    record: after,
+    writes: [...writes, save(before, after), { kind: 'enqueue-step', payload: { session_id, turn_id, step } }],
+    next: { do: 'rest', outcome: 'queued' },
+  };
 }
 
 /** Goes on when the last pending call is settled; a step that still runs goes on by itself. One in which a result was handed in sees to that first. */

@@ -11,11 +11,16 @@ export const syntheticResult = (code: string, functionId: string, message: strin
   is_error: true,
 });
 
-export const refusedResult = (functionId: string, refusal: CallRefusal): CallResult => syntheticResult(refusal.code, functionId, refusal.message);
+export const refusedResult = (functionId: string, refusal: CallRefusal): CallResult =>
+  syntheticResult(refusal.code, functionId, refusal.message);
 
 /** The target may have been called before a crash; calling it again could do things twice (invariant I4). */
 export const unknownOutcome = (functionId: string): CallResult =>
-  syntheticResult('outcome_unknown', functionId, `The outcome of ${functionId} is unknown: the process ended while it ran. It may have run. Check before you call it again.`);
+  syntheticResult(
+    'outcome_unknown',
+    functionId,
+    `The outcome of ${functionId} is unknown: the process ended while it ran. It may have run. Check before you call it again.`,
+  );
 
 /** A hook did not let the call pass. */
 export const hookDenied = (functionId: string, by: string, reason: string): CallResult => ({
@@ -32,7 +37,8 @@ export const resultWithheld = (functionId: string, by: string, reason: string): 
 });
 
 /** Nobody settled the call in time; that is not a refusal by anybody. */
-export const timedOut = (functionId: string): CallResult => syntheticResult('pending_timeout', functionId, `pending call timed out: nobody settled ${functionId} in time`);
+export const timedOut = (functionId: string): CallResult =>
+  syntheticResult('pending_timeout', functionId, `pending call timed out: nobody settled ${functionId} in time`);
 
 /** What a submitted value is answered. */
 export const submissionResult = (functionId: string, fault: string | null): CallResult =>
@@ -42,17 +48,39 @@ export const submissionResult = (functionId: string, fault: string | null): Call
 
 /** What a stopped turn says of its open calls. */
 export const stoppedResult = (functionId: string, mayHaveRun: boolean): CallResult =>
-  syntheticResult('stopped', functionId, mayHaveRun ? `The turn was stopped while ${functionId} ran; it may have run.` : `${functionId} was not called: the turn was stopped.`);
+  syntheticResult(
+    'stopped',
+    functionId,
+    mayHaveRun ? `The turn was stopped while ${functionId} ran; it may have run.` : `${functionId} was not called: the turn was stopped.`,
+  );
 
 /** The write of a call's result entry. */
-export function resultWrite(record: TurnRecord, callId: string, functionId: string, result: CallResult, now: number, annotations?: JsonObject): Write {
+export function resultWrite(
+  record: TurnRecord,
+  callId: string,
+  functionId: string,
+  result: CallResult,
+  now: number,
+  annotations?: JsonObject,
+): Write {
   const message: FunctionResultMessage = {
-    role: 'function_result', function_call_id: callId, function_id: functionId, content: result.content, details: result.details, is_error: result.is_error, timestamp: now,
+    role: 'function_result',
+    function_call_id: callId,
+    function_id: functionId,
+    content: result.content,
+    details: result.details,
+    is_error: result.is_error,
+    timestamp: now,
   };
   return {
     kind: 'append-entry',
     session_id: record.session_id,
-    entry: { entry_id: entryIds.result(record.turn_id, callId), timestamp: now, origin: { turn_id: record.turn_id, ...annotations }, message },
+    entry: {
+      entry_id: entryIds.result(record.turn_id, callId),
+      timestamp: now,
+      origin: { turn_id: record.turn_id, ...annotations },
+      message,
+    },
   };
 }
 

@@ -3,7 +3,15 @@ import { describe, expect, it } from 'vitest';
 import type { AssistantMessage, ContentBlock, StreamFrame } from '#libs/contracts';
 import { MessageAccumulator } from './accumulator.js';
 
-const messageOf = (content: ContentBlock[]): AssistantMessage => ({ role: 'assistant', content, model: 'm', provider: 'p', stop_reason: 'aborted', timestamp: 5, usage: null });
+const messageOf = (content: ContentBlock[]): AssistantMessage => ({
+  role: 'assistant',
+  content,
+  model: 'm',
+  provider: 'p',
+  stop_reason: 'aborted',
+  timestamp: 5,
+  usage: null,
+});
 
 type Block = Extract<ContentBlock, { type: 'text' | 'thinking' | 'function_call' }>;
 
@@ -15,12 +23,20 @@ function framesOf(content: readonly Block[], fat: 'every' | 'ends' | 'none'): St
     const before = content.slice(0, index);
     const whole = fat === 'none' ? {} : { partial: messageOf([...before, block]) };
     if (block.type === 'function_call') {
-      frames.push({ type: 'functioncall_start', id: block.id, ...partial([...before]) }, { type: 'functioncall_delta', delta: '{}', ...partial([...before]) }, { type: 'functioncall_end', ...whole });
+      frames.push(
+        { type: 'functioncall_start', id: block.id, ...partial([...before]) },
+        { type: 'functioncall_delta', delta: '{}', ...partial([...before]) },
+        { type: 'functioncall_end', ...whole },
+      );
       continue;
     }
     frames.push({ type: `${block.type}_start`, ...partial([...before]) });
     for (let end = 1; end <= block.text.length; end += 1) {
-      frames.push({ type: `${block.type}_delta`, delta: block.text.slice(end - 1, end), ...partial([...before, { ...block, text: block.text.slice(0, end) }]) });
+      frames.push({
+        type: `${block.type}_delta`,
+        delta: block.text.slice(end - 1, end),
+        ...partial([...before, { ...block, text: block.text.slice(0, end) }]),
+      });
     }
     frames.push({ type: `${block.type}_end`, ...whole });
   }
@@ -64,26 +80,60 @@ describe('MessageAccumulator', () => {
 
   it('tells a watcher what each frame adds', () => {
     const accumulator = new MessageAccumulator('m', 'p');
-    const told = framesOf([{ type: 'thinking', text: 'so' }, { type: 'text', text: 'hi' }], 'every').map((frame) => accumulator.take(frame));
+    const told = framesOf(
+      [
+        { type: 'thinking', text: 'so' },
+        { type: 'text', text: 'hi' },
+      ],
+      'every',
+    ).map((frame) => accumulator.take(frame));
     expect(told.filter((added) => added !== null)).toEqual([
-      { kind: 'thinking', delta: 's' }, { kind: 'thinking', delta: 'o' }, { kind: 'text', delta: 'h' }, { kind: 'text', delta: 'i' },
+      { kind: 'thinking', delta: 's' },
+      { kind: 'thinking', delta: 'o' },
+      { kind: 'text', delta: 'h' },
+      { kind: 'text', delta: 'i' },
     ]);
   });
 
   it('takes deltas of blocks that nobody opened, and blocks that nobody closed', () => {
-    const { content } = accumulate([{ type: 'text_delta', delta: 'a' }, { type: 'thinking_delta', delta: 'b' }, { type: 'text_start' }, { type: 'text_delta', delta: 'c' }]).partial(1) ?? {};
-    expect(content).toEqual([{ type: 'text', text: 'a' }, { type: 'thinking', text: 'b' }, { type: 'text', text: 'c' }]);
+    const { content } =
+      accumulate([
+        { type: 'text_delta', delta: 'a' },
+        { type: 'thinking_delta', delta: 'b' },
+        { type: 'text_start' },
+        { type: 'text_delta', delta: 'c' },
+      ]).partial(1) ?? {};
+    expect(content).toEqual([
+      { type: 'text', text: 'a' },
+      { type: 'thinking', text: 'b' },
+      { type: 'text', text: 'c' },
+    ]);
   });
 
   it('keeps the signature that a block end brings', () => {
     const signed: ContentBlock = { type: 'thinking', text: 'so', signature: 'sig' };
-    expect(accumulate([{ type: 'thinking_start' }, { type: 'thinking_delta', delta: 'so' }, { type: 'thinking_end', partial: messageOf([signed]) }]).partial(1)?.content).toEqual([signed]);
+    expect(
+      accumulate([
+        { type: 'thinking_start' },
+        { type: 'thinking_delta', delta: 'so' },
+        { type: 'thinking_end', partial: messageOf([signed]) },
+      ]).partial(1)?.content,
+    ).toEqual([signed]);
   });
 
   it('has nothing before the first piece, and model and provider from the stream when it names them', () => {
     expect(accumulate([{ type: 'start' }, { type: 'ping' }, { type: 'text_start' }]).partial(1)).toBeNull();
-    expect(accumulate([{ type: 'text_delta', delta: 'x' }]).partial(7)).toMatchObject({ model: 'asked', provider: 'somebody', timestamp: 7 });
-    expect(accumulate([{ type: 'start', partial: messageOf([]) }, { type: 'text_delta', delta: 'x' }]).partial(7)).toMatchObject({ model: 'm', provider: 'p', timestamp: 5 });
+    expect(accumulate([{ type: 'text_delta', delta: 'x' }]).partial(7)).toMatchObject({
+      model: 'asked',
+      provider: 'somebody',
+      timestamp: 7,
+    });
+    expect(
+      accumulate([
+        { type: 'start', partial: messageOf([]) },
+        { type: 'text_delta', delta: 'x' },
+      ]).partial(7),
+    ).toMatchObject({ model: 'm', provider: 'p', timestamp: 5 });
   });
 
   it('keeps the usage of a stream that was cut off', () => {

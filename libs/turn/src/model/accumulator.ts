@@ -71,7 +71,10 @@ export class MessageAccumulator {
 
   /** The message so far, without calls: none of them runs before the whole message is there. Null when nothing has come. */
   partial(now: number): AssistantMessage | null {
-    const open: ContentBlock[] = this.open === null || this.open.type === 'function_call' || this.open.text === '' ? [] : [{ type: this.open.type, text: this.open.text }];
+    const open: ContentBlock[] =
+      this.open === null || this.open.type === 'function_call' || this.open.text === ''
+        ? []
+        : [{ type: this.open.type, text: this.open.text }];
     const content = [...this.blocks.filter((block) => block.type !== 'function_call'), ...open];
     if (content.length === 0 && this.usage === null) return null;
     const facts = admitFacts(this.base, { model: this.model, provider: this.provider, now });
@@ -92,7 +95,8 @@ export class MessageAccumulator {
       return;
     }
     if (open === null) return;
-    if (open.type === 'function_call') this.blocks.push({ type: 'function_call', id: open.id, function_id: '', arguments: open.json as JsonValue });
+    if (open.type === 'function_call')
+      this.blocks.push({ type: 'function_call', id: open.id, function_id: '', arguments: open.json as JsonValue });
     else if (open.text !== '') this.blocks.push({ type: open.type, text: open.text });
   }
 }

@@ -1,11 +1,20 @@
 import {
-  errorCode, errorMessage, requestId, type AgentFunction, type AgentMessage, type AssistantMessage, type ChatRequest, type ChatResponse, type ResponseFormat, type StreamFrame,
+  type AgentFunction,
+  type AgentMessage,
+  type AssistantMessage,
+  type ChatRequest,
+  type ChatResponse,
+  errorCode,
+  errorMessage,
+  type ResponseFormat,
+  requestId,
+  type StreamFrame,
 } from '#libs/contracts';
 import type { Bus } from '#libs/iii';
 import type { TurnFailure } from '../machine/decision.js';
 import type { TurnRecord } from '../record/record.js';
-import { admitMessage } from './admit.js';
 import { MessageAccumulator } from './accumulator.js';
+import { admitMessage } from './admit.js';
 import { cleanContent } from './text.js';
 
 /** One generation to ask the router for. */
@@ -36,7 +45,13 @@ export interface GenerateOptions {
 }
 
 /** Streams one completion through `router::chat`. Never throws: a failure is an outcome, with what had come until then. */
-export async function generate(bus: Bus, record: TurnRecord, generation: Generation, observer: GenerationObserver, options: GenerateOptions): Promise<GenerationOutcome> {
+export async function generate(
+  bus: Bus,
+  record: TurnRecord,
+  generation: Generation,
+  observer: GenerationObserver,
+  options: GenerateOptions,
+): Promise<GenerationOutcome> {
   const { model, provider, thinking_level, metadata } = record.options;
   const accumulator = new MessageAccumulator(model, provider ?? '');
   const partial = (): AssistantMessage | null => cleaned(accumulator.partial(options.now()));
@@ -45,7 +60,11 @@ export async function generate(bus: Bus, record: TurnRecord, generation: Generat
   const close = (): void => channel.reader.close();
   options.signal.addEventListener('abort', close, { once: true });
   const request: ChatRequest = {
-    writer_ref: channel.writerRef, model, messages: generation.messages, request_id: requestId(record.turn_id, record.step), session_id: record.session_id,
+    writer_ref: channel.writerRef,
+    model,
+    messages: generation.messages,
+    request_id: requestId(record.turn_id, record.step),
+    session_id: record.session_id,
     system_prompt: generation.system_prompt,
     ...(provider === null ? {} : { provider }),
     ...(generation.tools.length === 0 ? {} : { tools: generation.tools }),
@@ -53,7 +72,12 @@ export async function generate(bus: Bus, record: TurnRecord, generation: Generat
     ...(thinking_level === null ? {} : { thinking_level }),
     ...(metadata === null ? {} : { metadata }),
   };
-  const call = bus.trigger<ChatResponse>({ function_id: 'router::chat', payload: request, timeoutMs: options.timeoutMs, signal: options.signal });
+  const call = bus.trigger<ChatResponse>({
+    function_id: 'router::chat',
+    payload: request,
+    timeoutMs: options.timeoutMs,
+    signal: options.signal,
+  });
   const answer = call.then(
     (response) => ({ response, error: undefined }),
     (error: unknown) => {
@@ -105,19 +129,34 @@ async function read(
   }
 }
 
-const cleaned = (message: AssistantMessage | null): AssistantMessage | null => (message === null ? null : { ...message, content: cleanContent(message.content) });
+const cleaned = (message: AssistantMessage | null): AssistantMessage | null =>
+  message === null ? null : { ...message, content: cleanContent(message.content) };
 
 const CODE_OF_KIND = {
-  auth_expired: 'llm.auth_expired', rate_limited: 'llm.rate_limited', context_overflow: 'harness.context_overflow', transient: 'llm.transient', permanent: 'llm.permanent',
+  auth_expired: 'llm.auth_expired',
+  rate_limited: 'llm.rate_limited',
+  context_overflow: 'harness.context_overflow',
+  transient: 'llm.transient',
+  permanent: 'llm.permanent',
 } as const;
 
 const unusable = (fault: string, model: string): TurnFailure => ({
-  code: 'llm.permanent', message: `the answer of the model cannot be used: ${fault}`, retryable: false, kind: 'permanent', model,
+  code: 'llm.permanent',
+  message: `the answer of the model cannot be used: ${fault}`,
+  retryable: false,
+  kind: 'permanent',
+  model,
 });
 
 function failureOfMessage(message: AssistantMessage, response: ChatResponse | undefined): TurnFailure {
   if (message.stop_reason === 'aborted') {
-    return { code: 'llm.aborted', message: 'the generation was aborted', retryable: false, provider: message.provider, model: message.model };
+    return {
+      code: 'llm.aborted',
+      message: 'the generation was aborted',
+      retryable: false,
+      provider: message.provider,
+      model: message.model,
+    };
   }
   const kind = message.error_kind ?? 'permanent';
   return {
@@ -133,9 +172,17 @@ function failureOfMessage(message: AssistantMessage, response: ChatResponse | un
 function failureOf(response: ChatResponse | undefined, error: unknown, model: string): TurnFailure {
   if (response?.error != null) {
     const { code, message, retryable, kind } = response.error;
-    return { code, message, retryable: retryable === true, provider: response.provider, model: response.model, ...(kind === undefined ? {} : { kind }) };
+    return {
+      code,
+      message,
+      retryable: retryable === true,
+      provider: response.provider,
+      model: response.model,
+      ...(kind === undefined ? {} : { kind }),
+    };
   }
-  if (error === undefined) return { code: 'llm.incomplete', message: 'the stream ended without its last frame', retryable: true, kind: 'transient', model };
+  if (error === undefined)
+    return { code: 'llm.incomplete', message: 'the stream ended without its last frame', retryable: true, kind: 'transient', model };
   const code = errorCode(error) ?? 'harness.dependency';
   return { code, message: errorMessage(error), retryable: code === 'timeout' || code === 'invocation_stopped', model };
 }

@@ -29,7 +29,8 @@ async function supportsNatively(bus: Bus, model: string, provider: string | null
   try {
     const owner = provider ?? (await bus.trigger<{ provider: string }>({ function_id: 'router::route', payload: { model } })).provider;
     const { supported } = await bus.trigger<{ supported: boolean }>({
-      function_id: 'router::models::supports', payload: { provider: owner, id: model, capability: 'structured_output' },
+      function_id: 'router::models::supports',
+      payload: { provider: owner, id: model, capability: 'structured_output' },
     });
     return supported;
   } catch {
@@ -39,7 +40,11 @@ async function supportsNatively(bus: Bus, model: string, provider: string | null
 
 /** Parameters are an object on every provider's wire, so another kind of value goes into `result`. */
 function parametersFor(schema: JsonValue): JsonValue {
-  const isObject = typeof schema === 'object' && schema !== null && !Array.isArray(schema) && (schema['type'] === 'object' || schema['properties'] !== undefined);
+  const isObject =
+    typeof schema === 'object' &&
+    schema !== null &&
+    !Array.isArray(schema) &&
+    (schema['type'] === 'object' || schema['properties'] !== undefined);
   if (isObject) return schema;
   return { type: 'object', properties: { result: schema === null || schema === true ? {} : schema }, required: ['result'] };
 }

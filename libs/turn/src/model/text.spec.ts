@@ -8,7 +8,11 @@ const anyText = fc.string({ unit: 'binary', maxLength: 30 });
 describe('well-formed text', () => {
   it('replaces halves of surrogate pairs and nothing else', () => {
     expect(wellFormed('a\ud83db😀')).toBe('a\ufffdb😀');
-    expect(wellFormedJson({ 'k\udc00': ['\ud800', { x: '😀' }], n: 1, z: null })).toEqual({ 'k\ufffd': ['\ufffd', { x: '😀' }], n: 1, z: null });
+    expect(wellFormedJson({ 'k\udc00': ['\ud800', { x: '😀' }], n: 1, z: null })).toEqual({
+      'k\ufffd': ['\ufffd', { x: '😀' }],
+      n: 1,
+      z: null,
+    });
     expect(userText('\ud800', 3)).toEqual({ role: 'user', content: [{ type: 'text', text: '\ufffd' }], timestamp: 3 });
   });
 });
@@ -39,9 +43,14 @@ describe('cuts', () => {
 describe('cleanContent', () => {
   it('C17 leaves out blank texts, in results too', () => {
     const content: ContentBlock[] = [
-      { type: 'text', text: ' \n' }, { type: 'text', text: 'x\ud800' }, { type: 'function_result', function_call_id: 'a', content: [{ type: 'text', text: '' }] },
+      { type: 'text', text: ' \n' },
+      { type: 'text', text: 'x\ud800' },
+      { type: 'function_result', function_call_id: 'a', content: [{ type: 'text', text: '' }] },
     ];
-    expect(cleanContent(content)).toEqual([{ type: 'text', text: 'x\ufffd' }, { type: 'function_result', function_call_id: 'a', content: [] }]);
+    expect(cleanContent(content)).toEqual([
+      { type: 'text', text: 'x\ufffd' },
+      { type: 'function_result', function_call_id: 'a', content: [] },
+    ]);
   });
   it('C16 leaves signed thinking as it is, byte for byte', () => {
     const signed: ContentBlock = { type: 'thinking', text: 'a\ud800', signature: 's' };

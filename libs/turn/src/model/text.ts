@@ -45,7 +45,11 @@ export function cleanContent(content: readonly ContentBlock[]): ContentBlock[] {
 }
 
 /** A text message of a user. */
-export const userText = (text: string, now: number): AgentMessage => ({ role: 'user', content: [{ type: 'text', text: wellFormed(text) }], timestamp: now });
+export const userText = (text: string, now: number): AgentMessage => ({
+  role: 'user',
+  content: [{ type: 'text', text: wellFormed(text) }],
+  timestamp: now,
+});
 
 /** The first `max` characters (UTF-16 units) of a text, cut at a code point. */
 export function headOf(text: string, max: number): string {

@@ -14,15 +14,22 @@ const agentTrigger: AgentFunction = {
     properties: {
       function: { type: 'string', description: 'Id of the function to call, for example "engine::functions::list".' },
       description: { type: 'string', minLength: 1, maxLength: 120, description: 'What this call is for, in a few words.' },
-      payload: { type: 'object', description: 'The arguments, as the function\'s request schema wants them.' },
+      payload: { type: 'object', description: "The arguments, as the function's request schema wants them." },
     },
     required: ['function', 'description', 'payload'],
   },
   execution_mode: 'sequential',
 };
 
-interface ListedFunction { function_id: string }
-interface FunctionInfo { function_id: string; description?: string; request_schema?: JsonValue; error?: string }
+interface ListedFunction {
+  function_id: string;
+}
+interface FunctionInfo {
+  function_id: string;
+  description?: string;
+  request_schema?: JsonValue;
+  error?: string;
+}
 
 /** How many contracts one `engine::functions::info` call may ask for. */
 const INFO_BATCH = 32;
@@ -31,12 +38,19 @@ const INFO_BATCH = 32;
 export async function toolsFor(bus: Bus, functions: TurnOptions['functions'], policy: DispatchPolicy): Promise<AgentFunction[]> {
   if (functions === null || functions.allow.length === 0) return [];
   if (functions.expose === 'agent_trigger') return [agentTrigger];
-  const { functions: listed } = await bus.trigger<{ functions: ListedFunction[] }>({ function_id: 'engine::functions::list', payload: { include_internal: true } });
-  const ids = listed.map((row) => row.function_id).filter((id) => policy.refusal(id) === null).sort();
+  const { functions: listed } = await bus.trigger<{ functions: ListedFunction[] }>({
+    function_id: 'engine::functions::list',
+    payload: { include_internal: true },
+  });
+  const ids = listed
+    .map((row) => row.function_id)
+    .filter((id) => policy.refusal(id) === null)
+    .sort();
   const tools: AgentFunction[] = [];
   for (let start = 0; start < ids.length; start += INFO_BATCH) {
     const { functions: infos } = await bus.trigger<{ functions: FunctionInfo[] }>({
-      function_id: 'engine::functions::info', payload: { function_ids: ids.slice(start, start + INFO_BATCH) },
+      function_id: 'engine::functions::info',
+      payload: { function_ids: ids.slice(start, start + INFO_BATCH) },
     });
     for (const info of infos) if (info.error === undefined) tools.push(nativeTool(info));
   }

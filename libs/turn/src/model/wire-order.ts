@@ -1,4 +1,4 @@
-import { callsOf, type AgentMessage, type Entry, type FunctionCallBlock, type FunctionResultMessage } from '#libs/contracts';
+import { type AgentMessage, callsOf, type Entry, type FunctionCallBlock, type FunctionResultMessage } from '#libs/contracts';
 
 /** The messages of a conversation in the order that every model accepts, and the call ids in it. */
 export interface WireMessages {
@@ -6,7 +6,11 @@ export interface WireMessages {
   callIds: ReadonlySet<string>;
 }
 
-interface Settled { next: number; messages: AgentMessage[]; callIds: Set<string> }
+interface Settled {
+  next: number;
+  messages: AgentMessage[];
+  callIds: Set<string>;
+}
 
 /** What was built of a window before; a window only grows while its array stays the same. */
 const settledOf = new WeakMap<readonly Entry[], Settled>();
@@ -36,7 +40,8 @@ function settledEnd(window: readonly Entry[], from: number, skip: string | undef
   for (let index = from; index < window.length; index += 1) {
     const entry = window[index];
     if (entry === undefined || entry.id === skip) break;
-    if (entry.kind === 'message' && entry.message.role === 'assistant') for (const call of callsOf(entry.message.content)) open.add(call.id);
+    if (entry.kind === 'message' && entry.message.role === 'assistant')
+      for (const call of callsOf(entry.message.content)) open.add(call.id);
     if (entry.kind === 'message' && entry.message.role === 'function_result') open.delete(entry.message.function_call_id);
     // An assistant entry at the end may still be streaming; it settles when something follows it.
     const mayChange = index === window.length - 1 && entry.kind === 'message' && entry.message.role === 'assistant';
@@ -45,7 +50,14 @@ function settledEnd(window: readonly Entry[], from: number, skip: string | undef
   return end;
 }
 
-function build(window: readonly Entry[], from: number, to: number, out: AgentMessage[], callIds: Set<string>, skip: string | undefined): void {
+function build(
+  window: readonly Entry[],
+  from: number,
+  to: number,
+  out: AgentMessage[],
+  callIds: Set<string>,
+  skip: string | undefined,
+): void {
   const results = resultsIn(window, from, to, skip);
   for (let index = from; index < to; index += 1) {
     const entry = window[index];
@@ -77,7 +89,12 @@ function build(window: readonly Entry[], from: number, to: number, out: AgentMes
 }
 
 /** The result of each call: the first one that comes after it and before its id is used again. */
-function resultsIn(window: readonly Entry[], from: number, to: number, skip: string | undefined): Map<FunctionCallBlock, FunctionResultMessage> {
+function resultsIn(
+  window: readonly Entry[],
+  from: number,
+  to: number,
+  skip: string | undefined,
+): Map<FunctionCallBlock, FunctionResultMessage> {
   const results = new Map<FunctionCallBlock, FunctionResultMessage>();
   const open = new Map<string, FunctionCallBlock>();
   for (let index = from; index < to; index += 1) {
@@ -92,7 +109,8 @@ function resultsIn(window: readonly Entry[], from: number, to: number, skip: str
   return results;
 }
 
-const hasSubstance = (content: AgentMessage['content']): boolean => content.some((block) => block.type !== 'text' || block.text.trim() !== '');
+const hasSubstance = (content: AgentMessage['content']): boolean =>
+  content.some((block) => block.type !== 'text' || block.text.trim() !== '');
 
 const missingResult = (call: FunctionCallBlock, timestamp: number): FunctionResultMessage => ({
   role: 'function_result',

@@ -29,7 +29,13 @@ describe('C36 deliverableOf', () => {
     expect(deliverableOf(object, text)).toEqual({ result: value, result_error: null });
   });
 
-  it.each<[string, JsonValue]>([['null', null], ['false', false], ['0', 0], ['""', ''], ['[]', []]])('takes %s as a result, not as nothing', (text, value) => {
+  it.each<[string, JsonValue]>([
+    ['null', null],
+    ['false', false],
+    ['0', 0],
+    ['""', ''],
+    ['[]', []],
+  ])('takes %s as a result, not as nothing', (text, value) => {
     expect(deliverableOf(any, text)).toEqual({ result: value, result_error: null });
     expect(deliverableOf({ type: 'json', schema: true }, text)).toEqual({ result: value, result_error: null });
   });
@@ -39,8 +45,15 @@ describe('C36 deliverableOf', () => {
   });
 
   it.each<[string, string]>([
-    ['prose', 'The answer is 4.'], ['prose before', 'Here it is: {"a":1}'], ['prose after', '{"a":1} as you asked'], ['prose around a fence', 'So:\n```json\n{"a":1}\n```\nDone.'],
-    ['two values', '{"a":1}{"a":2}'], ['two fences', '```json\n{"a":1}\n```\n```json\n{"a":2}\n```'], ['half a value', '{"a":1'], ['nothing', ''], ['an empty fence', '```json\n```'],
+    ['prose', 'The answer is 4.'],
+    ['prose before', 'Here it is: {"a":1}'],
+    ['prose after', '{"a":1} as you asked'],
+    ['prose around a fence', 'So:\n```json\n{"a":1}\n```\nDone.'],
+    ['two values', '{"a":1}{"a":2}'],
+    ['two fences', '```json\n{"a":1}\n```\n```json\n{"a":2}\n```'],
+    ['half a value', '{"a":1'],
+    ['nothing', ''],
+    ['an empty fence', '```json\n```'],
   ])('leaves %s to the nudge, with the text as the result', (_name, text) => {
     const { result, result_error } = deliverableOf(object, text);
     expect(result).toBe(text);
@@ -48,31 +61,56 @@ describe('C36 deliverableOf', () => {
   });
 
   it('names the field that does not meet the schema', () => {
-    expect(deliverableOf(object, '{"a":"x"}')).toEqual({ result: '{"a":"x"}', result_error: expect.stringContaining('a must be number') as string });
+    expect(deliverableOf(object, '{"a":"x"}')).toEqual({
+      result: '{"a":"x"}',
+      result_error: expect.stringContaining('a must be number') as string,
+    });
     expect(deliverableOf(object, '{}').result_error).toContain('a is missing');
   });
 
   it('takes linear time on text that goes on and on', () => {
     const startedAt = performance.now();
-    for (const text of [`\`\`\`json${'\n'.repeat(300_000)}x`, `\`\`\`json\n${'\n   '.repeat(100_000)}`, `\`\`\`json\n${'\n```  '.repeat(60_000)}x`, ' '.repeat(300_000)]) deliverableOf(object, text);
+    for (const text of [
+      `\`\`\`json${'\n'.repeat(300_000)}x`,
+      `\`\`\`json\n${'\n   '.repeat(100_000)}`,
+      `\`\`\`json\n${'\n```  '.repeat(60_000)}x`,
+      ' '.repeat(300_000),
+    ])
+      deliverableOf(object, text);
     expect(performance.now() - startedAt).toBeLessThan(1_500);
   });
 });
 
 describe('C37 the schema of a contract', () => {
   it.each<[string, OutputContract]>([
-    ['text', { type: 'text' }], ['no schema', any], ['null', { type: 'json', schema: null }], ['anything', { type: 'json', schema: true }], ['vendor keywords', { type: 'json', schema: { 'x-foo': 1, type: 'object' } }],
-    ['an unknown format', { type: 'json', schema: { type: 'string', format: 'isbn' } }], ['references', { type: 'json', schema: { definitions: { n: { type: 'object', properties: { next: { $ref: '#/definitions/n' } } } }, $ref: '#/definitions/n' } }],
-    ['a list', { type: 'json', schema: { type: 'array', items: { oneOf: [{ type: 'number' }, { type: 'null' }] } } }], ['another draft', { type: 'json', schema: { $schema: 'https://json-schema.org/draft/2020-12/schema', type: 'object' } }],
+    ['text', { type: 'text' }],
+    ['no schema', any],
+    ['null', { type: 'json', schema: null }],
+    ['anything', { type: 'json', schema: true }],
+    ['vendor keywords', { type: 'json', schema: { 'x-foo': 1, type: 'object' } }],
+    ['an unknown format', { type: 'json', schema: { type: 'string', format: 'isbn' } }],
+    [
+      'references',
+      {
+        type: 'json',
+        schema: { definitions: { n: { type: 'object', properties: { next: { $ref: '#/definitions/n' } } } }, $ref: '#/definitions/n' },
+      },
+    ],
+    ['a list', { type: 'json', schema: { type: 'array', items: { oneOf: [{ type: 'number' }, { type: 'null' }] } } }],
+    ['another draft', { type: 'json', schema: { $schema: 'https://json-schema.org/draft/2020-12/schema', type: 'object' } }],
   ])('can be used with %s', (_name, contract) => {
     expect(contractFault(contract)).toBeNull();
   });
-  it.each<[string, JsonValue]>([['an unknown type', { type: 'nope' }], ['a broken pattern', { pattern: '(' }], ['a reference to nothing', { $ref: '#/definitions/x' }], ['text', 'object'], ['a list', []], ['false', false]])(
-    'is refused with %s',
-    (_name, schema) => {
-      expect(contractFault({ type: 'json', schema })).toMatch(/^(must be|is not a usable) /);
-    },
-  );
+  it.each<[string, JsonValue]>([
+    ['an unknown type', { type: 'nope' }],
+    ['a broken pattern', { pattern: '(' }],
+    ['a reference to nothing', { $ref: '#/definitions/x' }],
+    ['text', 'object'],
+    ['a list', []],
+    ['false', false],
+  ])('is refused with %s', (_name, schema) => {
+    expect(contractFault({ type: 'json', schema })).toMatch(/^(must be|is not a usable) /);
+  });
   it('is checked in full, unions too', () => {
     const contract: OutputContract = { type: 'json', schema: { oneOf: [{ type: 'number' }, { type: 'object', required: ['b'] }] } };
     expect(valueFault(contract, 1)).toBeNull();

@@ -50,14 +50,34 @@ describe('globFault', () => {
     expect(globFault(source)).toBeNull();
   });
   it.each([
-    ['', 'empty'], ['   ', 'empty'], ['a::**', '"**"'], ['**', '"**"'], ['!a', '"!"'], ['[a]', '"["'], ['a]', '"]"'], ['{a,b}', '"{"'], ['a?', '"?"'], ['(a)', '"("'], ['a|b', '"|"'],
-    ['a+', '"+"'], ['^a', '"^"'], ['a$', '"$"'], ['a\\b', '"\\"'], ['a\nb', 'line break'], ['a\u0000', 'control'], ['a b', 'space'], ['a\u00a0b', 'space'], ['a\u2028', 'line break'],
+    ['', 'empty'],
+    ['   ', 'empty'],
+    ['a::**', '"**"'],
+    ['**', '"**"'],
+    ['!a', '"!"'],
+    ['[a]', '"["'],
+    ['a]', '"]"'],
+    ['{a,b}', '"{"'],
+    ['a?', '"?"'],
+    ['(a)', '"("'],
+    ['a|b', '"|"'],
+    ['a+', '"+"'],
+    ['^a', '"^"'],
+    ['a$', '"$"'],
+    ['a\\b', '"\\"'],
+    ['a\nb', 'line break'],
+    ['a\u0000', 'control'],
+    ['a b', 'space'],
+    ['a\u00a0b', 'space'],
+    ['a\u2028', 'line break'],
     ['a'.repeat(257), '256'],
   ])('refuses %j and says why', (source, why) => {
     expect(globFault(source)).toContain(why);
   });
   it('is told with the place of the glob', () => {
-    expect(() => compileGlobs(['a', 'b::**'], 'options.functions.allow')).toThrow(/^harness\/invalid_request: options\.functions\.allow\[1\]: the glob "b::\*\*"/);
+    expect(() => compileGlobs(['a', 'b::**'], 'options.functions.allow')).toThrow(
+      /^harness\/invalid_request: options\.functions\.allow\[1\]: the glob "b::\*\*"/,
+    );
     expect(compileGlobs(['a', 'b::*'], 'x')('b::c')).toBe(true);
   });
 });
@@ -65,11 +85,16 @@ describe('globFault', () => {
 describe('intersectGlobs', () => {
   it('I7: matches exactly what both policies match', () => {
     fc.assert(
-      fc.property(fc.array(glob, { maxLength: 3 }), fc.array(glob, { maxLength: 3 }), fc.array(id, { minLength: 5, maxLength: 20 }), (left, right, ids) => {
-        const both = intersectGlobs(left, right);
-        const any = (globs: readonly string[], name: string): boolean => globs.some((source) => naive(source, name));
-        for (const name of ids) expect(any(both, name)).toBe(any(left, name) && any(right, name));
-      }),
+      fc.property(
+        fc.array(glob, { maxLength: 3 }),
+        fc.array(glob, { maxLength: 3 }),
+        fc.array(id, { minLength: 5, maxLength: 20 }),
+        (left, right, ids) => {
+          const both = intersectGlobs(left, right);
+          const any = (globs: readonly string[], name: string): boolean => globs.some((source) => naive(source, name));
+          for (const name of ids) expect(any(both, name)).toBe(any(left, name) && any(right, name));
+        },
+      ),
       { numRuns: 1_000 },
     );
   });

@@ -65,7 +65,10 @@ const star = (glob: string): string => (glob.startsWith('*') ? glob : `*${glob}`
 /** Leaves out what another glob of the list covers. A glob that matches another's text with its stars as letters covers it. */
 function withoutCovered(globs: readonly string[]): string[] {
   const kept = [...globs].sort((x, y) => x.length - y.length || (x < y ? -1 : 1));
-  return kept.filter((glob, index) => !kept.some((other, at) => at !== index && other !== glob && covers(other, glob) && !(covers(glob, other) && at > index)));
+  return kept.filter(
+    (glob, index) =>
+      !kept.some((other, at) => at !== index && other !== glob && covers(other, glob) && !(covers(glob, other) && at > index)),
+  );
 }
 
 const covers = (wide: string, narrow: string): boolean => compileGlob(wide).matches(narrow.replaceAll('*', '\u0000'));

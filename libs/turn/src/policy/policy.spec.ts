@@ -9,19 +9,63 @@ describe('what no model reaches (I7)', () => {
   const policy = compilePolicy({ ...everything, allow: ['*'], deny: [] });
 
   it.each([
-    'harness::send', 'harness::turn', 'harness::stop', 'harness::function::trigger', 'harness::function::resolve', 'harness::sweep-pending', 'harness::on-config-change',
-    'session::create', 'session::ensure', 'session::fork', 'session::set-meta', 'session::set-status', 'session::set-draft', 'session::set-active-leaf', 'session::append',
-    'session::append-many', 'session::update-message', 'session::delete', 'session::put-attachment', 'session::delete-attachment', 'router::chat', 'router::complete',
-    'router::abort', 'router::provider::register', 'router::provider::resolve', 'router::provider::update_credential', 'router::provider::list', 'router::models::reconcile',
-    'provider::demo::stream', 'provider::anthropic::refresh_models', 'configuration::get', 'configuration::set', 'approval::resolve', 'approval::evaluate',
-    'engine::workers::register', 'engine::channels::create', 'engine::register_trigger', 'engine::unregister_trigger',
+    'harness::send',
+    'harness::turn',
+    'harness::stop',
+    'harness::function::trigger',
+    'harness::function::resolve',
+    'harness::sweep-pending',
+    'harness::on-config-change',
+    'session::create',
+    'session::ensure',
+    'session::fork',
+    'session::set-meta',
+    'session::set-status',
+    'session::set-draft',
+    'session::set-active-leaf',
+    'session::append',
+    'session::append-many',
+    'session::update-message',
+    'session::delete',
+    'session::put-attachment',
+    'session::delete-attachment',
+    'router::chat',
+    'router::complete',
+    'router::abort',
+    'router::provider::register',
+    'router::provider::resolve',
+    'router::provider::update_credential',
+    'router::provider::list',
+    'router::models::reconcile',
+    'provider::demo::stream',
+    'provider::anthropic::refresh_models',
+    'configuration::get',
+    'configuration::set',
+    'approval::resolve',
+    'approval::evaluate',
+    'engine::workers::register',
+    'engine::channels::create',
+    'engine::register_trigger',
+    'engine::unregister_trigger',
   ])('%s is refused although everything is allowed', (id) => {
     expect(policy.refusal(id)).toBe(`${id} was not called: it is never open to a model.`);
   });
 
   it.each([
-    'session::get', 'session::list', 'session::messages', 'session::messages-tail', 'session::messages-range', 'session::get-message', 'session::get-attachment',
-    'session::list-attachments', 'harness::status', 'harness::spawn', 'router::models::list', 'engine::functions::list', 'engine::functions::info', 'coder::read-file',
+    'session::get',
+    'session::list',
+    'session::messages',
+    'session::messages-tail',
+    'session::messages-range',
+    'session::get-message',
+    'session::get-attachment',
+    'session::list-attachments',
+    'harness::status',
+    'harness::spawn',
+    'router::models::list',
+    'engine::functions::list',
+    'engine::functions::info',
+    'coder::read-file',
   ])('%s is open when it is allowed', (id) => {
     expect(policy.refusal(id)).toBeNull();
     expect(policyOf([id]).refusal(id)).toBeNull();
@@ -70,6 +114,8 @@ describe('normalizePolicy', () => {
     expect(normalizePolicy({ allow: ['a'] }, 'f')).toEqual({ allow: ['a'], deny: [], expose: 'agent_trigger' });
   });
   it('names the glob that it refuses', () => {
-    expect(() => normalizePolicy({ allow: ['a'], deny: ['b', '!c'] }, 'options.functions')).toThrow(/options\.functions\.deny\[1\]: the glob "!c" holds "!"/);
+    expect(() => normalizePolicy({ allow: ['a'], deny: ['b', '!c'] }, 'options.functions')).toThrow(
+      /options\.functions\.deny\[1\]: the glob "!c" holds "!"/,
+    );
   });
 });

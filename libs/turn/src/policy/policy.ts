@@ -1,6 +1,6 @@
-import { HARNESS_CODES, HarnessError, type FunctionPolicyInput } from '#libs/contracts';
+import { type FunctionPolicyInput, HARNESS_CODES, HarnessError } from '#libs/contracts';
 import type { TurnOptions } from '../record/record.js';
-import { compileGlob, globFault, type Glob } from './glob.js';
+import { compileGlob, type Glob, globFault } from './glob.js';
 import { neverGlobs } from './never.js';
 
 /** Why a call is refused, in words for the model; null when it may run. */

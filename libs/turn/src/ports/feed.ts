@@ -18,17 +18,51 @@ export type FeedEvent =
   | { type: 'step_started'; session_id: string; turn_id: string; step: number }
   | { type: 'text_delta'; session_id: string; turn_id: string; step: number; delta: string }
   | { type: 'thinking_delta'; session_id: string; turn_id: string; step: number; delta: string }
-  | { type: 'message_finished'; session_id: string; turn_id: string; step: number; stop_reason: StopReason; provider: string; model: string; usage: Usage | null }
-  | { type: 'call_started'; session_id: string; turn_id: string; step: number; call_id: string; function_id: string; arguments: JsonValue; description: string | null }
   | {
-      type: 'call_finished'; session_id: string; turn_id: string; step: number; call_id: string; function_id: string;
-      outcome: 'ok' | 'error' | 'denied' | 'stopped'; duration_ms: number; preview: string;
+      type: 'message_finished';
+      session_id: string;
+      turn_id: string;
+      step: number;
+      stop_reason: StopReason;
+      provider: string;
+      model: string;
+      usage: Usage | null;
+    }
+  | {
+      type: 'call_started';
+      session_id: string;
+      turn_id: string;
+      step: number;
+      call_id: string;
+      function_id: string;
+      arguments: JsonValue;
+      description: string | null;
+    }
+  | {
+      type: 'call_finished';
+      session_id: string;
+      turn_id: string;
+      step: number;
+      call_id: string;
+      function_id: string;
+      outcome: 'ok' | 'error' | 'denied' | 'stopped';
+      duration_ms: number;
+      preview: string;
     }
   | { type: 'call_pending'; session_id: string; turn_id: string; step: number; call_id: string; function_id: string }
   | { type: 'notice'; session_id: string; turn_id: string; text: string }
   | {
-      type: 'turn_finished'; session_id: string; turn_id: string; status: TurnStatus; reason: string | null; result: JsonValue;
-      result_error: string | null; steps: number; calls: number; totals: TurnTotals; duration_ms: number;
+      type: 'turn_finished';
+      session_id: string;
+      turn_id: string;
+      status: TurnStatus;
+      reason: string | null;
+      result: JsonValue;
+      result_error: string | null;
+      steps: number;
+      calls: number;
+      totals: TurnTotals;
+      duration_ms: number;
     };
 
 /** Where the loop tells what happens. Must not throw and must not block. */

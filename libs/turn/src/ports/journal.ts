@@ -1,4 +1,12 @@
-import type { AgentMessage, JsonObject, JsonValue, SessionStatus, TurnCompletedEvent, TurnStartedEvent, TurnStepPayload } from '#libs/contracts';
+import type {
+  AgentMessage,
+  JsonObject,
+  JsonValue,
+  SessionStatus,
+  TurnCompletedEvent,
+  TurnStartedEvent,
+  TurnStepPayload,
+} from '#libs/contracts';
 import type { ParkedMessage, TurnRecord } from '../record/record.js';
 
 /** One durable change. Writes of one commit take effect together, in order. */
@@ -44,7 +52,8 @@ export interface ChildEndedEvent {
 }
 
 /** True for the events of turns, as opposed to those of sessions. */
-export const isTurnEvent = (event: { type: string }): event is PublishedTurnEvent => event.type === 'harness::turn-started' || event.type === 'harness::turn-completed';
+export const isTurnEvent = (event: { type: string }): event is PublishedTurnEvent =>
+  event.type === 'harness::turn-started' || event.type === 'harness::turn-completed';
 
 /** An entry to store: a message, or custom data that no model sees. */
 export type NewEntry = { entry_id: string; timestamp: number; origin?: JsonObject } & (

@@ -1,5 +1,15 @@
 import type {
-  AgentMessage, ChildRef, ExposeMode, JsonObject, JsonValue, Mode, OutputContract, ParentRef, SystemPromptStrategy, ThinkingLevel, TurnStatus,
+  AgentMessage,
+  ChildRef,
+  ExposeMode,
+  JsonObject,
+  JsonValue,
+  Mode,
+  OutputContract,
+  ParentRef,
+  SystemPromptStrategy,
+  ThinkingLevel,
+  TurnStatus,
 } from '#libs/contracts';
 import type { TurnTotals } from '../ports/feed.js';
 

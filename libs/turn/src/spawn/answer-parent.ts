@@ -1,7 +1,7 @@
+import { capResult } from '../dispatch/capture.js';
 import { settleCall } from '../functions/resolve.js';
 import type { LoopPorts } from '../loop/ports.js';
 import { isTerminal } from '../record/record.js';
-import { capResult } from '../dispatch/capture.js';
 import { childOutcome } from './outcome.js';
 
 /** Answers the call by which a parent started a child that has ended. Repeats do nothing: the call is settled once. */

@@ -14,7 +14,13 @@ export async function prepareSpawn(ports: LoopPorts, record: TurnRecord, call: P
   try {
     const child = await prepareChild(ports, record, call.id, call.arguments);
     const { session_id, turn_id, writes, pending_timeout_ms } = child;
-    return { type: 'call-spawned', call_id: call.id, child: { session_id, turn_id }, writes, expires_at: ports.clock.now() + pending_timeout_ms };
+    return {
+      type: 'call-spawned',
+      call_id: call.id,
+      child: { session_id, turn_id },
+      writes,
+      expires_at: ports.clock.now() + pending_timeout_ms,
+    };
   } catch (error) {
     const code = errorCode(error) ?? 'harness/internal';
     return { type: 'call-returned', call_id: call.id, result: syntheticResult(code, call.function_id, errorMessage(error)) };

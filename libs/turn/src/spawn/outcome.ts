@@ -9,13 +9,31 @@ export function childOutcome(child: TurnRecord): CallResult {
   const text = textOf(child);
   switch (status) {
     case 'completed':
-      if (result_error === null && text === '') return { content: [{ type: 'text', text: 'The sub-agent ended without an answer.' }], details, is_error: true };
-      if (result_error === null) return { content: [{ type: 'text', text: reason === 'length' ? `${text}\n\n(This answer was cut off at its length limit.)` : text }], details, is_error: false };
-      return { content: [{ type: 'text', text: `The sub-agent did not finish its task: ${result_error}${partial(text)}` }], details, is_error: true };
+      if (result_error === null && text === '')
+        return { content: [{ type: 'text', text: 'The sub-agent ended without an answer.' }], details, is_error: true };
+      if (result_error === null)
+        return {
+          content: [{ type: 'text', text: reason === 'length' ? `${text}\n\n(This answer was cut off at its length limit.)` : text }],
+          details,
+          is_error: false,
+        };
+      return {
+        content: [{ type: 'text', text: `The sub-agent did not finish its task: ${result_error}${partial(text)}` }],
+        details,
+        is_error: true,
+      };
     case 'failed':
-      return { content: [{ type: 'text', text: `The sub-agent failed: ${result_error ?? reason ?? 'no reason is known'}${partial(text)}` }], details, is_error: true };
+      return {
+        content: [{ type: 'text', text: `The sub-agent failed: ${result_error ?? reason ?? 'no reason is known'}${partial(text)}` }],
+        details,
+        is_error: true,
+      };
     case 'cancelled':
-      return { content: [{ type: 'text', text: `The sub-agent was stopped before it finished.${partial(text)}` }], details, is_error: true };
+      return {
+        content: [{ type: 'text', text: `The sub-agent was stopped before it finished.${partial(text)}` }],
+        details,
+        is_error: true,
+      };
     case 'running':
     case 'awaiting_functions':
       throw new Error(`turn ${child.turn_id} has not ended`);

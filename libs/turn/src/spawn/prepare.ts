@@ -1,7 +1,16 @@
-import { HARNESS_CODES, HarnessError, entryIds, harnessFunctions, type JsonObject, type ParentRef, type SessionMeta, type SpawnRequest } from '#libs/contracts';
+import {
+  entryIds,
+  HARNESS_CODES,
+  HarnessError,
+  harnessFunctions,
+  type JsonObject,
+  type ParentRef,
+  type SessionMeta,
+  type SpawnRequest,
+} from '#libs/contracts';
 import { violation } from '#libs/iii';
 import { acceptMessage, acceptSessionId, freezeOptions, invalidRequest } from '../functions/accept.js';
-import { seedWrites, type Seed } from '../functions/seed.js';
+import { type Seed, seedWrites } from '../functions/seed.js';
 import type { LoopPorts } from '../loop/ports.js';
 import { IntersectionTooLarge, intersectGlobs } from '../policy/intersect.js';
 import type { Write } from '../ports/journal.js';
@@ -28,23 +37,50 @@ export async function prepareChild(ports: LoopPorts, parent: TurnRecord, callId:
     throw new HarnessError(HARNESS_CODES.spawnDepthExceeded, `sub-agents may nest ${settings.max_depth} deep; do the task yourself`);
   }
   if (parent.children.length >= parent.options.max_children) {
-    throw new HarnessError(HARNESS_CODES.spawnFanoutExceeded, `this turn has started its ${parent.options.max_children} sub-agents; do the rest yourself`);
+    throw new HarnessError(
+      HARNESS_CODES.spawnFanoutExceeded,
+      `this turn has started its ${parent.options.max_children} sub-agents; do the rest yourself`,
+    );
   }
   const ids = childIds(parent.turn_id, callId);
   const link: ParentRef = { session_id: parent.session_id, turn_id: parent.turn_id, function_call_id: callId };
   const options = childOptions(request, parent, settings);
   const seed = await seedOf(ports, request, { ids, link, options, depth: parent.depth + 1 });
-  return { session_id: seed.session_id, turn_id: seed.turn_id, writes: seedWrites(seed), pending_timeout_ms: request.options?.pending_timeout_ms ?? settings.default_pending_timeout_ms };
+  return {
+    session_id: seed.session_id,
+    turn_id: seed.turn_id,
+    writes: seedWrites(seed),
+    pending_timeout_ms: request.options?.pending_timeout_ms ?? settings.default_pending_timeout_ms,
+  };
 }
 
 /** Prepares a child that nobody waits for: `harness::spawn` called from outside a turn. */
-export async function prepareRoot(ports: LoopPorts, request: SpawnRequest, ids: { session_id: string; turn_id: string }): Promise<PreparedChild> {
+export async function prepareRoot(
+  ports: LoopPorts,
+  request: SpawnRequest,
+  ids: { session_id: string; turn_id: string },
+): Promise<PreparedChild> {
   const settings = ports.settings.current();
   const model = request.model ?? settings.default_model;
   if (model === null || model === undefined) throw invalidRequest('model is missing, and the configuration has no default_model');
-  const options = freezeOptions(model, request.provider ?? settings.default_provider, { functions: settings.default_functions, ...asSendOptions(request) }, settings);
-  const seed = await seedOf(ports, request, { ids, link: null, options: { ...options, max_children: request.options?.max_children ?? settings.max_children }, depth: 0 });
-  return { session_id: seed.session_id, turn_id: seed.turn_id, writes: seedWrites(seed), pending_timeout_ms: settings.default_pending_timeout_ms };
+  const options = freezeOptions(
+    model,
+    request.provider ?? settings.default_provider,
+    { functions: settings.default_functions, ...asSendOptions(request) },
+    settings,
+  );
+  const seed = await seedOf(ports, request, {
+    ids,
+    link: null,
+    options: { ...options, max_children: request.options?.max_children ?? settings.max_children },
+    depth: 0,
+  });
+  return {
+    session_id: seed.session_id,
+    turn_id: seed.turn_id,
+    writes: seedWrites(seed),
+    pending_timeout_ms: settings.default_pending_timeout_ms,
+  };
 }
 
 interface ChildPlan {
@@ -61,9 +97,19 @@ async function seedOf(ports: LoopPorts, request: SpawnRequest, { ids, link, opti
   if (isLive(before) && before.turn_id !== ids.turn_id) throw invalidRequest(`session_id: session ${sessionId} has a turn under way`);
   if (link !== null && request.session_id != null) await checkKinship(ports, sessionId, link.session_id);
   const message = acceptMessage(request.task, 'task', now);
-  const metadata: JsonObject = { ...(link === null ? {} : { parent_session_id: link.session_id, parent_turn_id: link.turn_id, function_call_id: link.function_call_id }), depth };
+  const metadata: JsonObject = {
+    ...(link === null ? {} : { parent_session_id: link.session_id, parent_turn_id: link.turn_id, function_call_id: link.function_call_id }),
+    depth,
+  };
   return {
-    session_id: sessionId, turn_id: ids.turn_id, options, before, depth, parent: link, metadata, now,
+    session_id: sessionId,
+    turn_id: ids.turn_id,
+    options,
+    before,
+    depth,
+    parent: link,
+    metadata,
+    now,
     messages: [{ entry_id: entryIds.idempotent(`task_${ids.turn_id}`), message, timestamp: now }],
   };
 }

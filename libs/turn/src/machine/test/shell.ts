@@ -105,7 +105,17 @@ export class StepRunner {
       this.watermark = stored.id;
       this.waiting = this.isWaiting();
     }
-    return { type: 'begin', now: this.world.now(), turn_id, step, parked, plan: this.plan, sketched: stored !== null, waiting: this.waiting, limits };
+    return {
+      type: 'begin',
+      now: this.world.now(),
+      turn_id,
+      step,
+      parked,
+      plan: this.plan,
+      sketched: stored !== null,
+      waiting: this.waiting,
+      limits,
+    };
   }
 
   private planOf(message: AssistantMessage): PlannedCall[] {
