@@ -37,7 +37,7 @@ function breakCommits(points: { [point: string]: { times: number; stored: boolea
 async function expectOneEnd(sessionId: string, turnId: string, status: string): Promise<void> {
   expect(await rig.end(turnId)).toMatchObject({ status });
   expect(rig.disk(sessionId)).toMatchObject({ turn: { status, job_step: null }, status: status === 'failed' ? 'error' : 'done' });
-  rig.model.then(says('All well.'));
+  rig.model.plays(says('All well.'));
   expect(await rig.turn('and now?', { session_id: sessionId })).toMatchObject({ status: 'completed', result: 'All well.' });
   expect(rig.events.filter((event) => event.type === 'turn_finished' && event.turn_id === turnId)).toHaveLength(1);
   await vi.waitFor(() => expect(told).toHaveLength(2));
@@ -59,7 +59,7 @@ describe.each([
 
   it('leaves a turn that failed ended once', async () => {
     await open();
-    rig.model.then(fails('no such model'));
+    rig.model.plays(fails('no such model'));
     breakCommits({ 'turn-failed': { times: 1, stored } });
     const { session_id, turn_id } = await rig.send('hi');
     await expectOneEnd(session_id, turn_id, 'failed');
@@ -67,7 +67,7 @@ describe.each([
 
   it('leaves a turn ended once whose failure could not be written either', async () => {
     await open();
-    rig.model.then(says('lost'), ...(stored ? [] : [says('lost again')]));
+    rig.model.plays(says('lost'), ...(stored ? [] : [says('lost again')]));
     breakCommits({ 'turn-completed': { times: stored ? 1 : 2, stored: false }, 'step-failed': { times: 1, stored } });
     const { session_id, turn_id } = await rig.send('hi');
     await expectOneEnd(session_id, turn_id, 'failed');
@@ -76,7 +76,7 @@ describe.each([
 
   it('does not leave a message behind that was sent meanwhile', async () => {
     await open();
-    rig.model.then(async (_request, writer) => {
+    rig.model.plays(async (_request, writer) => {
       await rig.send('and this', { session_id: 's_late' });
       await writer.send({
         type: 'error',

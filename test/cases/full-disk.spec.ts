@@ -34,7 +34,7 @@ it('C48 a message that finds no room is refused with a reason, and nothing of it
   );
   expect(readDisk(rig.dataDir)).toMatchObject({ integrity: 'ok', sessions: [] });
   makeRoom();
-  rig.model.then(says('There is room.'));
+  rig.model.plays(says('There is room.'));
   expect(await rig.turn(LARGE, { session_id: 's_1' })).toMatchObject({ status: 'completed', result: 'There is room.' });
   expect(rig.disk('s_1').entries).toHaveLength(2);
   expect(rig.faults()).toEqual([]);
@@ -60,7 +60,7 @@ it('C48 no function is called whose call could not be stored; once there is room
 });
 
 it('C48 a stream goes on while its text so far cannot be stored, which is told; the whole answer is', async () => {
-  rig.model.then(async ({ model }, writer) => {
+  rig.model.plays(async ({ model }, writer) => {
     fill();
     for (let part = 0; part < 20; part += 1) {
       await writer.send({ type: 'text_delta', delta: 'y'.repeat(10_000) });

@@ -23,7 +23,7 @@ const outputs: [string, () => unknown][] = [
 it.each(outputs)('C32 a function that gives %s neither fills the request nor the store, nor holds up the process', async (_what, make) => {
   rig = await TurnRig.open();
   rig.function('probe::large', make);
-  rig.model.then(asks(agentCall('c1', 'probe::large')), says('That was long.'));
+  rig.model.plays(asks(agentCall('c1', 'probe::large')), says('That was long.'));
   const delay = monitorEventLoopDelay({ resolution: 5 });
   delay.enable();
   const { session_id, turn_id } = await rig.send('go');
@@ -48,11 +48,11 @@ it('C33 each request of a turn begins with all of the one before, in whatever or
     function_id,
     arguments: {},
   });
-  rig.model.then(asks(native('c1', 'probe::mid')), asks(native('c2', 'probe::zeta'), native('c3', 'probe::alpha')), says('Done.'));
+  rig.model.plays(asks(native('c1', 'probe::mid')), asks(native('c2', 'probe::zeta'), native('c3', 'probe::alpha')), says('Done.'));
   const options = { functions: { allow: ['probe::*'], expose: 'native' as const } };
   const first = await rig.turn('go', { session_id: 's_prefix', options });
   expect(first).toMatchObject({ status: 'completed' });
-  rig.model.then(says('Again.'));
+  rig.model.plays(says('Again.'));
   await rig.turn('and again', { session_id: 's_prefix', options });
   const parts = rig.model.requests.map(({ system_prompt, tools, messages }) => ({
     head: JSON.stringify([system_prompt, tools]),

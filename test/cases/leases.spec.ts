@@ -36,7 +36,7 @@ describe('C04 a step that takes longer than a call or a lease lasts', () => {
     const streaming = new Promise<void>((resolve) => {
       begun = resolve;
     });
-    one.model.then(async (request, writer) => {
+    one.model.plays(async (request, writer) => {
       begun();
       for (const delta of deltas) {
         await writer.send({ type: 'text_delta', delta });
@@ -68,7 +68,7 @@ describe('C04 a step that takes longer than a call or a lease lasts', () => {
     const one = await open({ leaseMs: 200 });
     const two = await open({ dataDir: one.dataDir, role: 'worker', leaseMs: 200 });
     const quiet = held();
-    one.model.then(quiet.script);
+    one.model.plays(quiet.script);
     const { turn_id } = await one.send('think');
     await quiet.begun;
     await new Promise((resolve) => setTimeout(resolve, 1_300)); // the other process looks every 500 ms

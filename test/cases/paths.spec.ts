@@ -55,7 +55,7 @@ describe('C54 names that are not plain', () => {
     writeFileSync(join(dataDir, 'config', 'harness.yaml'), `default_max_turns: 7\r\ndefault_filesystem_root: ${root}\r\n`);
     rig = await TurnRig.open({ dataDir });
     expect(rig.runtime.settings.current()).toMatchObject({ default_max_turns: 7, default_filesystem_root: root });
-    rig.model.then(asks(agentCall('c1', 'coder::read-file', { path: 'note.txt' })), says('Read.'));
+    rig.model.plays(asks(agentCall('c1', 'coder::read-file', { path: 'note.txt' })), says('Read.'));
     const { session_id } = await rig.send('read');
     await rig.until(session_id, 'completed');
     expect(JSON.stringify(await rig.results(session_id))).toContain('from the odd folder');

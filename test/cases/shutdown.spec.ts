@@ -25,7 +25,7 @@ it('C43 a turn that waits for a held call holds up no shutdown, and is released 
   const hold = (one: TurnRig): void => void one.on('harness::hook::pre-trigger', 'gate::hold', () => ({ decision: 'hold' }));
   hold(rig);
   rig.function('probe::run');
-  rig.model.then(asks(agentCall('c1', 'probe::run')), says('Released.'));
+  rig.model.plays(asks(agentCall('c1', 'probe::run')), says('Released.'));
   const { session_id, turn_id } = await rig.send('go');
   await rig.until(session_id, 'awaiting_functions');
   await restart((next) => {
@@ -38,7 +38,7 @@ it('C43 a turn that waits for a held call holds up no shutdown, and is released 
 
 it('C43 a step that waits for its next try holds up no shutdown, and is tried after the next start', async () => {
   rig = await TurnRig.open({ config: 'step_backoff_ms: 700\nstep_max_retries: 3\n' });
-  rig.model.then(fails('overloaded', 'transient', 'half '), says('Whole.'));
+  rig.model.plays(fails('overloaded', 'transient', 'half '), says('Whole.'));
   const { turn_id } = await rig.send('go');
   await rig.seen(
     'a notice',
@@ -51,7 +51,7 @@ it('C43 a step that waits for its next try holds up no shutdown, and is tried af
 it('C43 a stream that goes on for ever is cut at the end of the grace time, and begun again at once after the next start, however often', async () => {
   rig = await TurnRig.open();
   const streams = [held('never '), held('never '), held('never ')];
-  rig.model.then(...streams.map((stream) => stream.script), says('At last.'));
+  rig.model.plays(...streams.map((stream) => stream.script), says('At last.'));
   const { session_id, turn_id } = await rig.send('go');
   for (const stream of streams) {
     await stream.begun;

@@ -16,7 +16,7 @@ it('C47 the log file of the database stays small while somebody watches 5000 upd
   const log = join(dataDir, `${DATABASE_FILE}-wal`);
   const sizes: number[] = [];
   const words = Array.from({ length: UPDATES }, (_, n) => `${n % 10} `);
-  writer.model.then(async ({ model }, stream) => {
+  writer.model.plays(async ({ model }, stream) => {
     for (const [n, delta] of words.entries()) {
       await stream.send({ type: 'text_delta', delta });
       if (n % 4 === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -64,7 +64,7 @@ it('C47 the log file of the database stays small while somebody watches 5000 upd
 
 it('C47 updates of a stream are put together: 5000 deltas are few commits', async () => {
   const rig = await TurnRig.open();
-  rig.model.then(async ({ model }, stream) => {
+  rig.model.plays(async ({ model }, stream) => {
     for (let n = 0; n < UPDATES; n += 1) await stream.send({ type: 'text_delta', delta: 'word ' });
     const message = {
       role: 'assistant' as const,

@@ -539,7 +539,7 @@ describe('a hold', () => {
     });
     on('pre-trigger', 'gate::hold', () => ({ decision: 'hold' }), { functions: ['probe::held'] });
     const sent = { session_id: 'one', turn_id: '' };
-    rig.model.then();
+    rig.model.plays();
     const starting = rig.send('go', { session_id: 'one' });
     sent.turn_id = (await starting).turn_id;
     await rig.end(sent.turn_id);

@@ -189,12 +189,13 @@ describe('sub-agents', () => {
     expect(await rig.end(turn_id)).toMatchObject({ status: 'completed', result: 'it is three' });
     const [result] = await rig.results(session_id);
     expect(result).toMatchObject({ is_error: false, details: { status: 'completed', result: 'three' } });
-    const child = (result?.details as { child_session_id: string }).child_session_id;
+    const details = result?.details as { child_session_id: string; child_turn_id: string } | undefined;
+    const child = details?.child_session_id;
     expect(await rig.call('session::get', { session_id: child })).toMatchObject({
       meta: { metadata: { parent_session_id: session_id, parent_turn_id: turn_id, function_call_id: 'c1', depth: 1 } },
     });
     expect((await rig.status(session_id))?.children).toEqual([
-      { function_call_id: 'c1', session_id: child, turn_id: (result?.details as { child_turn_id: string }).child_turn_id },
+      { function_call_id: 'c1', session_id: child, turn_id: details?.child_turn_id },
     ]);
   });
 

@@ -155,7 +155,7 @@ describe('a message that its turn ends without', () => {
     ['reaches its limit', 'completed'],
   ] as const)('because the turn %s is answered by a turn of its own, with the options of its own send', async (how, status) => {
     const { session_id, turn_id, first } = await parkOne();
-    rig.model.then(says('for you'));
+    rig.model.plays(says('for you'));
     if (how === 'fails') first.fail('broken');
     else first.answer(text('done'));
     expect(await rig.end(turn_id)).toMatchObject({ status });
@@ -169,7 +169,7 @@ describe('a message that its turn ends without', () => {
     const { session_id, turn_id } = await parkOne();
     await rig.stop(session_id);
     expect(await rig.end(turn_id)).toMatchObject({ status: 'cancelled' });
-    rig.model.then(says('for both'));
+    rig.model.plays(says('for both'));
     expect(await rig.turn('and now', { session_id })).toMatchObject({ status: 'completed', result: 'for both' });
     expect(userTexts(rig.disk(session_id).entries)).toEqual(['go', 'and me', 'and now']);
     expect(asked(rig.model.requests[1]).slice(-2)).toEqual(['user: and me', 'user: and now']);

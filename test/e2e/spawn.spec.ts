@@ -334,7 +334,7 @@ describe('the session of a child', () => {
     const { session_id } = await rig.turn('hello');
     const entries = await rig.entries(session_id);
     const fork = await rig.call<{ session_id: string }>('session::fork', { session_id, entry_id: entries.at(-1)?.id });
-    rig.model.then(says('hello'), says('you said hello'));
+    rig.model.plays(says('hello'), says('you said hello'));
     rig.on('harness::hook::pre-trigger', 'hook::into', ({ call }: { call: { arguments: { [name: string]: JsonValue } } }) => ({
       decision: 'continue',
       mutations: { arguments: { ...call.arguments, session_id: fork.session_id } },
@@ -353,11 +353,11 @@ describe('the session of a child', () => {
   it('of another child before it may be used again', async () => {
     rig = await TurnRig.open();
     let child = '';
-    rig.model.then(asks(spawn('c1', 'remember 7')), says('I will'));
+    rig.model.plays(asks(spawn('c1', 'remember 7')), says('I will'));
     rig.model.fallback = (r) => (taskOf(r) === 'remember 7' ? says('it was 7') : says('done'));
     const { session_id } = await rig.turn('go');
     child = await childOf(session_id);
-    rig.model.then(asks(spawn('d1', 'which?', undefined, { session_id: child })));
+    rig.model.plays(asks(spawn('d1', 'which?', undefined, { session_id: child })));
     await rig.turn('ask again', { session_id });
     expect((await rig.results(session_id)).map((r) => [r.is_error, textOf(r.content)])).toEqual([
       [false, 'I will'],
@@ -369,12 +369,12 @@ describe('the session of a child', () => {
   it.each(['foreign', 'own', 'busy'])('that is %s is refused, and nothing is written there', async (which) => {
     const other = held();
     rig = await TurnRig.open();
-    rig.model.then(says('private'));
+    rig.model.plays(says('private'));
     await rig.turn('secret', { session_id: 'foreign' });
-    rig.model.then(other.script);
+    rig.model.plays(other.script);
     const busy = await rig.send('wait', { session_id: 'busy' });
     await other.begun;
-    rig.model.then(asks(spawn('c1', 'tell me', undefined, { session_id: which })), says('done'));
+    rig.model.plays(asks(spawn('c1', 'tell me', undefined, { session_id: which })), says('done'));
     const { session_id } = await rig.turn('go', { session_id: 'own' });
     const [result] = await rig.results(session_id);
     expect(result).toMatchObject({ is_error: true, details: { error: 'harness/invalid_request' } });

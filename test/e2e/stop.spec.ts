@@ -29,7 +29,7 @@ async function stopped(session_id: string, turn_id: string, times = 1): Promise<
   expect(ended).toMatchObject({ status: 'cancelled', reason: 'stopped' });
   expect(await rig.stop(session_id)).toEqual({ stopping: false });
   const requests = rig.model.requests.length;
-  rig.model.then(says('go on'));
+  rig.model.plays(says('go on'));
   expect(await rig.turn('and now?', { session_id })).toMatchObject({ status: 'completed', result: 'go on' });
   expect(rig.model.requests.length).toBe(requests + 1);
   expect(completed.filter((event) => event.turn_id === turn_id)).toMatchObject([{ status: 'cancelled', terminal: true }]);
@@ -262,7 +262,7 @@ describe('a stop', () => {
   it('C40 before the step is taken up asks no model', async () => {
     rig = await TurnRig.open({ config: 'concurrency: 1\n' });
     const first = held();
-    rig.model.then(first.script);
+    rig.model.plays(first.script);
     await rig.send('busy', { session_id: 'busy' });
     await first.begun;
     const { turn_id } = await rig.send('waits', { session_id: 'waits' });

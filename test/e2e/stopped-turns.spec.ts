@@ -34,7 +34,7 @@ describe.each(MODES)('stops of turns $how', ({ replay }) => {
 
   it('C05 six stops of a stream: the text so far is kept, the half call is dropped, the model is let go, the next send works', async () => {
     const streaming = gate<AbortSignal>();
-    rig.model.then(async (_request, writer) => {
+    rig.model.plays(async (_request, writer) => {
       await writer.send({ type: 'text_start' } satisfies StreamFrame);
       await writer.send({ type: 'text_delta', delta: 'I am just about to ' } satisfies StreamFrame);
       await writer.send({ type: 'text_end' } satisfies StreamFrame);
@@ -57,7 +57,7 @@ describe.each(MODES)('stops of turns $how', ({ replay }) => {
     );
     expect(stopped.entries[1]?.message).toMatchObject({ stop_reason: 'aborted' });
     expect(rig.events.filter((event) => event.type === 'turn_finished' && event.turn_id === turn_id)).toHaveLength(1);
-    rig.model.then(says('Here I am.'));
+    rig.model.plays(says('Here I am.'));
     expect(lines((await rig.turn('c05', 'hello?')).entries).at(-1)).toBe('assistant: Here I am.');
   });
 
@@ -74,7 +74,7 @@ describe.each(MODES)('stops of turns $how', ({ replay }) => {
       ended.open('told');
     });
     bus.registerTrigger({ type: 'harness::turn-completed', function_id: 'deaf::told', config: { session_id: 'c28' } });
-    rig.model.then({ content: [agentCall('k1', 'deaf::work'), agentCall('k2', 'deaf::work')] });
+    rig.model.plays({ content: [agentCall('k1', 'deaf::work'), agentCall('k2', 'deaf::work')] });
     const { turn_id } = await rig.send('c28', 'work', { options: { functions: { allow: ['deaf::*'] } } });
     await running.promise;
     expect(await rig.send('c28', 'and then this')).toMatchObject({ merged: true, turn_id });
@@ -91,7 +91,7 @@ describe.each(MODES)('stops of turns $how', ({ replay }) => {
     expect(textOf(resultOf(stopped, 'k2').content)).toContain('was not called');
     expect(lines(stopped.entries).filter((line) => line === 'user: and then this')).toHaveLength(1);
     expect([told, rig.model.requests.length - requests, stopped.turn?.record.status]).toEqual([['cancelled'], 0, 'cancelled']);
-    rig.model.then(says('Both answered.'));
+    rig.model.plays(says('Both answered.'));
     expect(lines((await rig.turn('c28', 'go on')).entries).at(-1)).toBe('assistant: Both answered.');
     expect(
       rig.model.requests
@@ -132,7 +132,7 @@ describe.each(MODES)('stops of turns $how', ({ replay }) => {
   });
 
   it('a stop of an unknown session, another turn or a finished one stops nothing', async () => {
-    rig.model.then(says('Done.'));
+    rig.model.plays(says('Done.'));
     const { turn } = await rig.turn('stop-none', 'hello');
     expect(await rig.stop('nobody-knows')).toEqual({ stopping: false });
     expect(await rig.stop('stop-none')).toEqual({ stopping: false });
@@ -145,7 +145,7 @@ describe.each(MODES)('stops of turns $how', ({ replay }) => {
       await rig.stop('between');
       return 'stopped myself';
     });
-    rig.model.then({ content: [agentCall('b1', 'self::stop'), agentCall('b2', 'self::stop')] });
+    rig.model.plays({ content: [agentCall('b1', 'self::stop'), agentCall('b2', 'self::stop')] });
     const { entries, turn } = await rig.turn('between', 'go', { options: { functions: { allow: ['self::*'] } } });
     expect(turn?.record.status).toBe('cancelled');
     expect(lines(entries)[2]).toMatch(/^b1 (ok: stopped myself|failed\(stopped\))/);

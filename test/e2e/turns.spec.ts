@@ -82,14 +82,14 @@ describe.each(MODES)('turns $how', ({ replay }) => {
 
   describe('text and calls', () => {
     it('answers a message', async () => {
-      rig.model.then(says('Hello there.'));
+      rig.model.plays(says('Hello there.'));
       const { entries, status, turn } = await rig.turn(fresh(), 'hello');
       expect(lines(entries)).toEqual(['user: hello', 'assistant: Hello there.']);
       expect([status, turn?.record.status, turn?.record.result]).toEqual(['done', 'completed', 'Hello there.']);
     });
 
     it('a tool turn calls the function once, costs four commits and answers', async () => {
-      rig.model.then(asks(text('Adding.'), agentCall('c1', 'math::add', { a: 1, b: 2 })), says('It is 3.'));
+      rig.model.plays(asks(text('Adding.'), agentCall('c1', 'math::add', { a: 1, b: 2 })), says('It is 3.'));
       const before = rig.runtime.commits;
       const { entries, turn } = await rig.turn(fresh(), 'add', allow('math::*'));
       expect(rig.runtime.commits - before).toBeLessThanOrEqual(4);
@@ -99,7 +99,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
     });
 
     it('runs several calls of a message in order, with their results in call order', async () => {
-      rig.model.then(
+      rig.model.plays(
         asks(agentCall('m1', 'echo::it', { n: 1 }), agentCall('m2', 'math::add', { a: 1, b: 1 }), agentCall('m3', 'echo::it', { n: 3 })),
         says('Done.'),
       );
@@ -115,7 +115,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
     });
 
     it('without a policy a call is refused, nothing is offered, and the turn completes', async () => {
-      rig.model.then(asks(agentCall('n1', 'math::add')), says('I may not.'));
+      rig.model.plays(asks(agentCall('n1', 'math::add')), says('I may not.'));
       const from = rig.model.requests.length;
       const { entries, turn } = await rig.turn(fresh(), 'add');
       expect(rig.requests(from)[0]?.tools ?? []).toEqual([]);
@@ -133,7 +133,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
         p6: 'nope::x',
         p7: 'configuration::set',
       };
-      rig.model.then(asks(...Object.entries(targets).map(([id, target]) => agentCall(id, target))), says('Fine.'));
+      rig.model.plays(asks(...Object.entries(targets).map(([id, target]) => agentCall(id, target))), says('Fine.'));
       const done = await rig.turn(fresh(), 'try', { options: { functions: { allow: ['*'], deny: ['secret::*'] } } });
       const codes = Object.keys(targets).map((id) => (resultOf(done, id).details as { error: string }).error);
       expect(codes).toEqual([
@@ -149,7 +149,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
     });
 
     it('native exposure offers each allowed function and calls it by its id', async () => {
-      rig.model.then(asks(nativeCall('v1', 'math::add', { a: 2, b: 2 })), says('Four.'));
+      rig.model.plays(asks(nativeCall('v1', 'math::add', { a: 2, b: 2 })), says('Four.'));
       const from = rig.model.requests.length;
       const { entries } = await rig.turn(fresh(), 'add', {
         options: { functions: { allow: ['math::*', 'secret::*'], deny: ['secret::*'], expose: 'native' } },
@@ -159,7 +159,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
     });
 
     it('C25 arguments that come as text or not at all reach the function as an object', async () => {
-      rig.model.then(
+      rig.model.plays(
         asks(
           nativeCall('x1', 'agent_trigger', JSON.stringify({ function: 'echo::it', description: 'd', payload: { a: 1 } })),
           agentCall('x2', 'echo::it', '{"a":2}'),
@@ -179,14 +179,14 @@ describe.each(MODES)('turns $how', ({ replay }) => {
 
   describe('functions that misbehave', () => {
     it('C14 one that throws is called once, and its error is a result', async () => {
-      rig.model.then(asks(agentCall('t1', 'bad::throws')), says('It broke.'));
+      rig.model.plays(asks(agentCall('t1', 'bad::throws')), says('It broke.'));
       const { entries } = await rig.turn(fresh(), 'go', allow('bad::*'));
       expect(lines(entries)[2]).toBe('t1 failed: math/broken: no numbers today');
       expect(invoked).toEqual(['bad::throws']);
     });
 
     it('C28 one that gives no result in time is an error that says that it may still run', async () => {
-      rig.model.then(asks(agentCall('t2', 'bad::hangs')), says('Too slow.'));
+      rig.model.plays(asks(agentCall('t2', 'bad::hangs')), says('Too slow.'));
       const done = await rig.turn(fresh(), 'go', allow('bad::*'));
       expect(resultOf(done, 't2')).toMatchObject({ is_error: true, details: { error: 'timeout' } });
       expect(textOf(resultOf(done, 't2').content)).toContain('may still run');
@@ -223,7 +223,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
         ),
       ];
       const ids = registrations.map(({ id }) => id);
-      rig.model.then(asks(...ids.map((id) => agentCall(id.replace('::', '_'), id))), says('All seen.'));
+      rig.model.plays(asks(...ids.map((id) => agentCall(id.replace('::', '_'), id))), says('All seen.'));
       const done = await rig.turn(fresh(), 'go', allow('odd::*'));
       for (const id of ids) {
         const { content, is_error } = resultOf(done, id.replace('::', '_'));
@@ -241,7 +241,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
 
   describe('ends and limits', () => {
     it('C29 max_turns ends the turn after so many generations, with a notice and a result error', async () => {
-      rig.model.then(...[0, 1, 2, 3].map((n) => asks(agentCall(`d${n}`, 'secret::read'))));
+      rig.model.plays(...[0, 1, 2, 3].map((n) => asks(agentCall(`d${n}`, 'secret::read'))));
       const from = rig.model.requests.length;
       const { entries, turn, status } = await rig.turn(fresh(), 'loop', { options: { functions: { allow: ['math::*'] }, max_turns: 4 } });
       expect(rig.requests(from)).toHaveLength(4);
@@ -252,20 +252,20 @@ describe.each(MODES)('turns $how', ({ replay }) => {
     });
 
     it('a call that the length limit cut off is not run', async () => {
-      rig.model.then({ content: [text('I will'), nativeCall('l1', 'echo::it', '{"a":')], stop_reason: 'length' }, says('Shorter now.'));
+      rig.model.plays({ content: [text('I will'), nativeCall('l1', 'echo::it', '{"a":')], stop_reason: 'length' }, says('Shorter now.'));
       const { entries } = await rig.turn(fresh(), 'go', { options: { functions: { allow: ['echo::*'], expose: 'native' } } });
       expect(lines(entries)[2]).toMatch(/^l1 failed\(arguments_truncated\)/);
       expect(invoked).toEqual([]);
     });
 
     it('C19 an answer that the length limit cut off completes the turn and says so', async () => {
-      rig.model.then({ content: [text('half a sen')], stop_reason: 'length' });
+      rig.model.plays({ content: [text('half a sen')], stop_reason: 'length' });
       const { turn } = await rig.turn(fresh(), 'go');
       expect(turn?.record).toMatchObject({ status: 'completed', reason: 'length', result: 'half a sen' });
     });
 
     it('call ids that repeat, within a message and across turns, are made distinct; an exact repeat runs once', async () => {
-      rig.model.then(
+      rig.model.plays(
         asks(
           agentCall('a', 'echo::it', { n: 1 }),
           agentCall('a', 'echo::it', { n: 1 }),
@@ -276,7 +276,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
       );
       await rig.turn(fresh(), 'first', allow('echo::*'));
       expect(invoked).toHaveLength(3);
-      rig.model.then(asks(agentCall('a', 'echo::it', { n: 4 }), agentCall('error', 'echo::it', { n: 5 })), says('two'));
+      rig.model.plays(asks(agentCall('a', 'echo::it', { n: 4 }), agentCall('error', 'echo::it', { n: 5 })), says('two'));
       const { entries } = await rig.turn(session, 'second', allow('echo::*'));
       expect(invoked).toHaveLength(5);
       expect(
@@ -296,23 +296,23 @@ describe.each(MODES)('turns $how', ({ replay }) => {
         expect(failed.turn?.record.result_error).toContain(`it was ${kind}`);
         expect(failed.status).toBe('error');
         expect(failed.entries.at(-1)?.custom).toMatchObject({ type: 'error', data: { kind } });
-        rig.model.then(says('Back again.'));
+        rig.model.plays(says('Back again.'));
         const { entries, status } = await rig.turn(session, 'and now?');
         expect([lines(entries).at(-1), status]).toEqual(['assistant: Back again.', 'done']);
       },
     );
 
     it('a stream that breaks after some text is done again into the same entry', async () => {
-      rig.model.then(fails('transient', [text('half an ans')]), says('A whole answer.'));
+      rig.model.plays(fails('transient', [text('half an ans')]), says('A whole answer.'));
       const { entries, turn } = await rig.turn(fresh(), 'hello');
       expect(lines(entries)).toEqual(['user: hello', 'assistant: A whole answer.']);
       expect(turn?.record).toMatchObject({ status: 'completed', turn_count: 1 });
     });
 
     it.each([[''], ['   \n']])('C17 an answer of %j does not harm the next request', async (nothing) => {
-      rig.model.then({ content: nothing === '' ? [] : [text(nothing)] });
+      rig.model.plays({ content: nothing === '' ? [] : [text(nothing)] });
       expect((await rig.turn(fresh(), 'hello')).turn?.record.status).toBe('completed');
-      rig.model.then(says('Something.'));
+      rig.model.plays(says('Something.'));
       const { entries } = await rig.turn(session, 'again');
       expect(lines(entries).at(-1)).toBe('assistant: Something.');
     });
@@ -329,7 +329,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
         timestamp: 2,
       };
       const { entry_id } = await rig.call<{ entry_id: string }>('session::append', { session_id: session, message });
-      rig.model.then(says('Repaired.'));
+      rig.model.plays(says('Repaired.'));
       const from = rig.model.requests.length;
       await rig.turn(session, 'go on');
       expect(rig.requests(from)[0]?.messages.map((m) => m.role)).toEqual(['user', 'assistant', 'function_result', 'user']);
@@ -346,7 +346,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
         steered.open(`${merged} ${turn_id}`);
         return 'ok';
       });
-      rig.model.then(asks(agentCall('s1', `steer::${replay}`)), says('Both done.'));
+      rig.model.plays(asks(agentCall('s1', `steer::${replay}`)), says('Both done.'));
       const { entries, turn } = await rig.turn(fresh(), 'do this', allow('steer::*'));
       expect(await steered.promise).toBe(`true ${turn?.record.turn_id}`);
       expect(lines(entries)).toEqual(['user: do this', 'assistant: [s1]', 's1 ok: ok', 'user: and also this', 'assistant: Both done.']);
@@ -354,7 +354,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
 
     it('a message that comes while the last answer streams makes another step', async () => {
       const [streaming, go] = [gate(), gate()];
-      rig.model.then(async (request, writer) => {
+      rig.model.plays(async (request, writer) => {
         await writer.send({ type: 'text_start' } satisfies StreamFrame);
         streaming.open();
         await go.promise;
@@ -381,7 +381,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
         await rig.send(session, 'too late for this turn');
         return 'ok';
       });
-      rig.model.then(asks(agentCall('w1', `late::${replay}`)), says('Now this.'));
+      rig.model.plays(asks(agentCall('w1', `late::${replay}`)), says('Now this.'));
       const first = await rig.send(fresh(), 'go', { options: { functions: { allow: ['late::*'] }, max_turns: 1 } });
       await rig.over(first.turn_id);
       await rig.over(await rig.nextTurn(session, first.turn_id));
@@ -391,7 +391,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
     });
 
     it('C19 a custom-role message over a finished session completes without a model call', async () => {
-      rig.model.then(says('Hello.'));
+      rig.model.plays(says('Hello.'));
       await rig.turn(fresh(), 'hello');
       const from = rig.model.requests.length;
       const { entries, turn } = await rig.turn(session, { role: 'custom', custom_type: 'wake', content: [text('tick')], timestamp: 1 });
@@ -441,7 +441,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
         return 'ok';
       });
       expect(await rig.status(fresh())).toBeNull();
-      rig.model.then(asks(agentCall('q1', `wait::${replay}`)), says('Done.'));
+      rig.model.plays(asks(agentCall('q1', `wait::${replay}`)), says('Done.'));
       const { turn_id } = await rig.send(session, 'go', allow('wait::*'));
       await running.promise;
       expect(await rig.status(session)).toMatchObject({
@@ -467,7 +467,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
         seen.open([await trigger('math::add'), await trigger('secret::read')]);
         return 'ok';
       });
-      rig.model.then(asks(agentCall('f1', `inside::${replay}`)), says('Done.'));
+      rig.model.plays(asks(agentCall('f1', `inside::${replay}`)), says('Done.'));
       await rig.turn(fresh(), 'go', allow('math::*', 'inside::*'));
       const [allowed, refused] = await seen.promise;
       expect(allowed).toMatchObject({ function_id: 'math::add', is_error: false, content: [text('{"sum":6}')] });
@@ -496,7 +496,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
         }),
         bus.registerTrigger({ type, function_id: `told::${replay}::${n}`, config }),
       ]);
-      rig.model.then(says('Hello.'));
+      rig.model.plays(says('Hello.'));
       await rig.turn(sessionId, 'hello');
       await ended.promise;
       expect(told.sort()).toEqual([
@@ -510,7 +510,7 @@ describe.each(MODES)('turns $how', ({ replay }) => {
 
     it('a slow stream is stored while it comes', async () => {
       const [halfway, go] = [gate(), gate()];
-      rig.model.then(async (request, writer) => {
+      rig.model.plays(async (request, writer) => {
         await writer.send({ type: 'text_start' } satisfies StreamFrame);
         for (const delta of ['One ', 'two ', 'three ']) {
           await writer.send({ type: 'text_delta', delta } satisfies StreamFrame);

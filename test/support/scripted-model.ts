@@ -40,7 +40,7 @@ export class ScriptedModel {
   }
 
   /** Adds generations to the script. */
-  then(...script: Scripted[]): this {
+  plays(...script: Scripted[]): this {
     this.script.push(...script);
     return this;
   }

@@ -1,7 +1,7 @@
 import { Catch, type ExceptionFilter } from '@nestjs/common';
 import { type CustomTransportStrategy, type MessageHandler, Server } from '@nestjs/microservices';
 import { isObservable, lastValueFrom, type Observable, throwError } from 'rxjs';
-import { errorMessage, HarnessError, type Schema } from '#libs/contracts';
+import { HarnessError, type Schema } from '#libs/contracts';
 import type { Bus, FunctionHandler, InvocationContext, Registration } from './bus.js';
 import { III_EXTRAS, type IiiFunctionOptions } from './decorators.js';
 import { violation } from './validation.js';
@@ -98,6 +98,3 @@ function withoutEngineKeys(payload: unknown): unknown {
   const { _caller_worker_id: _, ...rest } = payload;
   return rest;
 }
-
-/** A readable one-line form of an error for a log. */
-export const forLog = (error: unknown): string => errorMessage(error).slice(0, 2_000);

@@ -1,3 +1,3 @@
 export { checkConfiguration } from './configuration/check.js';
 export * from './runtime/index.js';
-export { DATABASE_FILE, STORE_CODES } from './sqlite/index.js';
+export { DATABASE_FILE } from './sqlite/index.js';

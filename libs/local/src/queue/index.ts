@@ -1,3 +1,2 @@
-export type { QueueDefinition } from './definition.js';
 export { SqliteQueue } from './queue.js';
 export { QueueModule } from './queue.module.js';

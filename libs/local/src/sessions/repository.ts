@@ -27,7 +27,7 @@ export class SessionRepository {
   private readonly touch: SqliteStatement;
   private readonly updateStatus: SqliteStatement;
 
-  constructor(private readonly db: SqliteConnection) {
+  constructor(db: SqliteConnection) {
     this.selectSession = db.prepare('SELECT * FROM sessions WHERE session_id = ?');
     this.insertSession = db.prepare(
       `INSERT INTO sessions (session_id, title, description, status, metadata, forked_from, created_at, updated_at)

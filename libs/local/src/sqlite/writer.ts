@@ -63,7 +63,10 @@ export class SqliteWriter {
     if (this.pending.length === 0) return;
     try {
       if (this.closed) throw new Error('the store is closed');
-      if (!this.lock()) return this.schedule(1 + Math.random() * 10);
+      if (!this.lock()) {
+        this.schedule(1 + Math.random() * 10);
+        return;
+      }
     } catch (error) {
       for (const item of this.take()) item.reject(storageError(error, this.db.name));
       return;

@@ -75,9 +75,11 @@ export class SqliteStepQueue implements StepQueue {
   handOver(payload: TurnStepPayload, notBefore = 0): void {
     if (this.owner === null) return;
     const delay = notBefore - Date.now();
-    if (delay > 0) return this.later(delay, payload);
-    this.ready.set(payload.session_id, payload); // the newest commit of a session is the one that counts
-    this.pump();
+    if (delay > 0) this.later(delay, payload);
+    else {
+      this.ready.set(payload.session_id, payload); // the newest commit of a session is the one that counts
+      this.pump();
+    }
   }
 
   async adopt(sessionId: string): Promise<boolean> {

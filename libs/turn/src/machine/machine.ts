@@ -244,7 +244,7 @@ function callSpawned(record: TurnRecord, input: Input<'call-spawned'>): Decision
 }
 
 function generationFailed(record: TurnRecord, input: Input<'generation-failed'>): Decision {
-  const { partial, failure, limits } = input;
+  const { partial, limits } = input;
   const hasText = partial !== null && textOf(partial.content).trim() !== '';
   const kept = partial !== null && partial.content.length > 0 ? [partialWrite(record, partial, 'error', input.now)] : [];
   const counted = partial === null ? record : { ...record, totals: addUsage(record.totals, partial.usage ?? null) };
