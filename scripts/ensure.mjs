@@ -10,6 +10,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withLock } from './lock.mjs';
+import { vendor } from './vendor.mjs';
 
 const NODE_MINIMUM = [20, 19];
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
@@ -80,7 +81,7 @@ function install() {
 
 const buildStamp = () => at('dist', '.build-stamp');
 const SOURCES = ['apps', 'libs'];
-const BUILD_FILES = ['package.json', 'package-lock.json', 'nest-cli.json', 'tsconfig.json'];
+const BUILD_FILES = ['package.json', 'package-lock.json', 'nest-cli.json', 'tsconfig.json', 'scripts/vendor.mjs'];
 const isSource = (name) => /\.(ts|json)$/.test(name) && !name.endsWith('.spec.ts');
 
 function filesUnder(folder, wanted) {
@@ -107,7 +108,8 @@ function buildKey() {
 }
 
 const binaries = () => Object.values(JSON.parse(readFileSync(at('package.json'), 'utf8')).bin);
-const isBuilt = (key) => readText(buildStamp()) === key && binaries().every((path) => existsSync(at(path)));
+const isBuilt = (key) =>
+  readText(buildStamp()) === key && existsSync(at('dist', 'node_modules')) && binaries().every((path) => existsSync(at(path)));
 
 /** Removes what an earlier build left of sources that are gone. */
 function prune() {
@@ -122,6 +124,7 @@ function build() {
   rmSync(buildStamp(), { force: true });
   run('build', process.execPath, [at('node_modules', '@nestjs', 'cli', 'bin', 'nest.js'), 'build', 'harness', 'harness-cli']);
   prune();
+  vendor(root);
   for (const path of binaries()) chmodSync(at(path), 0o755);
   writeFileSync(buildStamp(), key);
 }
