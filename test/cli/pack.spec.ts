@@ -38,12 +38,14 @@ async function install(tarball: string): Promise<string> {
 }
 
 interface Locked {
-  packages: { [path: string]: { dev?: boolean } };
+  packages: { [path: string]: { version?: string; dev?: boolean; peerDependencies?: { [name: string]: string } } };
 }
+
+const locked = (): Locked => JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Locked;
 
 /** The packages at the top that an installation without development packages has, by the lock file. */
 function neededBy(own: string): string[] {
-  const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Locked;
+  const { packages } = locked();
   const top = Object.entries(packages).flatMap(([path, { dev }]) => {
     const name = /^node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path)?.[1];
     return name === undefined || dev === true || !existsSync(join(ROOT, path)) ? [] : name;
@@ -67,6 +69,19 @@ describe('the package', () => {
         expect(files).toContain(`package/${folderOfTexts}/${name}`);
     }
     for (const path of Object.values(manifestOf(ROOT).bin)) expect(files).toContain(`package/${path.replace(/^\.\//, '')}`);
+  });
+
+  // `overrides` settle that in a checkout only; where a package is installed, npm looks for a tree without end.
+  it('brings no package that wants another major version of Nest than its own', () => {
+    const { packages } = locked();
+    const wrong = Object.entries(packages).flatMap(([path, { dev, peerDependencies = {} }]) =>
+      Object.entries(peerDependencies).flatMap(([name, range]) => {
+        const major = packages[`node_modules/${name}`]?.version?.split('.')[0];
+        if (dev === true || !name.startsWith('@nestjs/') || major === undefined) return [];
+        return range === '*' || new RegExp(`(^|[^.\\d])${major}(\\.|$|\\s)`).test(range) ? [] : `${path}: ${name} ${range}`;
+      }),
+    );
+    expect(wrong).toEqual([]);
   });
 
   it('gives both programs, which run far from the checkout', async () => {
@@ -97,5 +112,5 @@ describe('the package', () => {
     const called = await start('harness-cli', ['send', '--provider', 'demo', '--json', ...globs, '--', script]);
     expect(called.stdout.match(/"type":"call_finished".*?"outcome":"ok"/g)).toHaveLength(2);
     expect(existsSync(join(home, '.local/share/harness/harness.db'))).toBe(true);
-  });
+  }, 120_000);
 });
