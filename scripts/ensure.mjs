@@ -64,6 +64,13 @@ function isInstalled() {
 
 const onPath = (name) => (process.env.PATH ?? '').split(delimiter).some((folder) => folder !== '' && existsSync(join(folder, name)));
 
+/** Native code is compiled against the headers that came with this Node, where there are some, instead of a download. */
+function ownHeaders() {
+  const prefix = dirname(dirname(process.execPath));
+  const given = Object.keys(process.env).some((name) => name.toLowerCase() === 'npm_config_nodedir');
+  return !given && existsSync(join(prefix, 'include', 'node', 'node_api.h')) ? { npm_config_nodedir: prefix } : {};
+}
+
 function install() {
   if (!isInstalled()) {
     const cached = process.platform !== 'win32' && onPath('ccache');
@@ -74,6 +81,7 @@ function install() {
     run('npm ci', npm[0], [...npm[1], 'ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], {
       ...process.env,
       ...compilers,
+      ...ownHeaders(),
     });
   }
   if (readText(installStamp()) !== installKey()) writeFileSync(installStamp(), installKey());
