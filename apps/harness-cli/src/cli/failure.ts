@@ -21,6 +21,11 @@ const DISK_FULL: Known = {
   hint: 'Nothing that was answered is lost. Free some space and try again; `harness-cli doctor` shows how much there is.',
 };
 
+const CORRUPT: Known = {
+  exitCode: EXIT.unreachable,
+  hint: 'The file was left as it is. Put a backup in its place, or move it away and start with an empty one; `sqlite3 FILE .recover` may save what is in it.',
+};
+
 const KNOWN: { readonly [code: string]: Known } = {
   'harness/invalid_request': { exitCode: EXIT.usage },
   'harness/invalid_message_role': { exitCode: EXIT.usage },
@@ -30,10 +35,7 @@ const KNOWN: { readonly [code: string]: Known } = {
     exitCode: EXIT.unreachable,
     hint: 'Update harness, or choose another folder with --data-dir. The database was not touched.',
   },
-  'harness/store_corrupt': {
-    exitCode: EXIT.unreachable,
-    hint: 'The file was left as it is. Put a backup in its place, or move it away and start with an empty one; `sqlite3 FILE .recover` may save what is in it.',
-  },
+  'harness/store_corrupt': CORRUPT,
   'harness/store_unwritable': {
     exitCode: EXIT.unreachable,
     hint: 'Change the permissions of the folder, or choose another one with --data-dir or HARNESS_DATA_DIR.',
@@ -53,6 +55,9 @@ const KNOWN: { readonly [code: string]: Known } = {
   },
   'router/ambiguous_model': { exitCode: EXIT.usage, hint: 'Name the provider with --provider.' },
   ENOSPC: DISK_FULL,
+  SQLITE_FULL: DISK_FULL,
+  SQLITE_CORRUPT: CORRUPT,
+  SQLITE_NOTADB: CORRUPT,
   EACCES: {
     exitCode: EXIT.unreachable,
     hint: 'Change the permissions, or choose another data folder with --data-dir or HARNESS_DATA_DIR.',

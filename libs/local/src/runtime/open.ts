@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { join } from 'node:path';
 import type { INestMicroservice, LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { errorMessage } from '#libs/contracts';
 import { HookRegistry } from '#libs/hooks';
 import { BusErrorFilter, IiiTransport, type LocalBus, LocalEngine } from '#libs/iii';
 import {
@@ -66,7 +67,7 @@ export async function openRuntime(options: OpenRuntimeOptions): Promise<Embedded
     });
     app.useGlobalFilters(new BusErrorFilter());
     await app.listen();
-    return await EmbeddedProcess.start(options, { app, engine, bus, feed, store, configuration, background });
+    return await EmbeddedProcess.start(options, { app, engine, bus, feed, store, configuration, background, report });
   } catch (error) {
     background?.stop();
     await app?.close();
@@ -83,6 +84,7 @@ interface Parts {
   store: Store;
   configuration: LiveConfiguration;
   background: Background;
+  report: (message: string, context: { [key: string]: unknown }) => void;
 }
 
 class EmbeddedProcess implements EmbeddedRuntime {
@@ -165,13 +167,18 @@ class EmbeddedProcess implements EmbeddedRuntime {
   }
 
   private async shutDown(graceMs: number): Promise<void> {
-    const { app, store, background } = this.parts;
+    const { app, store, background, report } = this.parts;
     background.stop();
     await app.get(SqliteQueue, { strict: false }).stop(graceMs);
     await store.queue.stop(graceMs, this.hurry.signal);
     await app.get(ShellService, { strict: false }).stop();
     await store.delivery.settle(graceMs);
-    if (store.delivery.hasDelivered) await store.commits.run(() => undefined, 'outbox');
+    if (store.delivery.hasDelivered) {
+      const noted = store.commits.run(() => undefined, 'outbox');
+      await noted.catch((error: unknown) =>
+        report('events are delivered again: it cannot be stored that they were', { error: errorMessage(error) }),
+      );
+    }
     await app.close();
     await closeStore(store);
   }

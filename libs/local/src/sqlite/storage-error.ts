@@ -22,7 +22,8 @@ export function storageError(error: unknown, path: string): unknown {
   if (code === undefined || error instanceof HarnessError) return error;
   const make = (kind: keyof typeof STORE_CODES, detail: string): HarnessError =>
     new HarnessError(STORE_CODES[kind], detail, { cause: error, retry: kind === 'storage' ? 'retry' : 'terminal' });
-  if (code === 'SQLITE_FULL' || code === 'ENOSPC') {
+  // Opening a database makes a file for shared memory, which says that there is no room for it in a way of its own.
+  if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'SQLITE_IOERR_SHMSIZE') {
     return make('storage', `the disk that holds ${path} is full; nothing was written. Free some space and try again.`);
   }
   if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')) {

@@ -1,4 +1,4 @@
-import type { TurnStepPayload } from '#libs/contracts';
+import { errorMessage, type TurnStepPayload } from '#libs/contracts';
 import { isLive, type StepHandler, type StepOwner, type StepQueue } from '#libs/turn';
 import type { ProcessRegistry } from '../processes/registry.js';
 import { within } from '../processes/within.js';
@@ -101,12 +101,16 @@ export class SqliteStepQueue implements StepQueue {
     clearInterval(this.heartbeat);
     for (const timer of this.timers) clearTimeout(timer);
     await within(Promise.allSettled(this.running.values()), graceMs, hurry);
-    await this.writer.submit(() => {
+    const released = this.writer.submit(() => {
       for (const { session_id } of this.db.prepare('SELECT session_id FROM turns WHERE owner = ?').all(this.processes.owner) as TurnRow[]) {
         this.release.run(session_id, this.processes.owner);
       }
       this.processes.leave();
     }, 'release');
+    // What cannot be released is taken over all the same, once this process is gone.
+    await released.catch((error: unknown) =>
+      this.options.report('the steps of this process could not be handed back', { error: errorMessage(error) }),
+    );
   }
 
   onAbortRequested(listener: (sessionId: string) => void): () => void {
@@ -149,6 +153,7 @@ export class SqliteStepQueue implements StepQueue {
 
   /** The step's own error could not be stored (say, the disk is full): it stays queued and is tried again. */
   private tryAgain(payload: TurnStepPayload, error: unknown): void {
+    if (this.stopping) return;
     const count = (this.failures.get(payload.session_id) ?? 0) + 1;
     this.failures.set(payload.session_id, count);
     const delay = Math.min(RETRY_MS * 2 ** (count - 1), RETRY_CAP_MS);

@@ -1,4 +1,12 @@
-import { type AssistantMessage, entryIds, type JsonObject, type TurnStepPayload, type TurnStepResult, textOf } from '#libs/contracts';
+import {
+  type AssistantMessage,
+  entryIds,
+  errorMessage,
+  type JsonObject,
+  type TurnStepPayload,
+  type TurnStepResult,
+  textOf,
+} from '#libs/contracts';
 import { dispatch } from '../dispatch/dispatch.js';
 import { failpoint } from '../failpoint.js';
 import { addressCalls, type PlannedCall, planCalls } from '../machine/calls.js';
@@ -12,6 +20,7 @@ import { compilePolicy, type DispatchPolicy } from '../policy/policy.js';
 import type { TurnRecord } from '../record/record.js';
 import { prepareSpawn } from '../spawn/in-turn.js';
 import { HookPoints } from './hook-points.js';
+import { commitPatiently } from './patient-commit.js';
 import type { LoopPorts } from './ports.js';
 import { buildRequest } from './request.js';
 import { StepFeed } from './step-feed.js';
@@ -30,6 +39,7 @@ export class StepRun {
   private record: TurnRecord;
   private plan: readonly PlannedCall[] = [];
   private waiting = false;
+  private sketchFailed = false;
   /** The last entry that the generation of this step has seen; null when there was none. */
   private watermark: string | null | undefined;
 
@@ -100,7 +110,8 @@ export class StepRun {
 
   private async commit(decision: Decision, input: TurnInput): Promise<boolean> {
     if (decision.writes.length === 0) return true;
-    return (await this.ports.journal.commit(decision.writes, pointOf(decision, input))) === 'committed';
+    const tell = (text: string): void => this.feed.notice(text);
+    return (await commitPatiently(this.ports.journal, decision, pointOf(decision, input), this.signal, tell)) === 'committed';
   }
 
   /** What goes with every input about calls. */
@@ -229,7 +240,10 @@ export class StepRun {
         ],
         'sketch',
       )
-      .catch((error: unknown) => this.feed.notice(`A part of the answer could not be stored yet: ${String(error)}`));
+      .catch((error: unknown) => {
+        if (!this.sketchFailed) this.feed.notice(`The answer cannot be stored while it comes: ${errorMessage(error)}`);
+        this.sketchFailed = true;
+      });
   }
 
   private async screen(call: PlannedCall, after: string | null): Promise<TurnInput> {
