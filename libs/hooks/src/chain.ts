@@ -60,6 +60,9 @@ async function ask(bus: Bus, hook: HookBinding, input: HookInput, signal: AbortS
   }
 }
 
+/** What a hook of this process set, as it would have come over a wire: what JSON has no word for is null. */
+const jsonOf = (value: JsonValue | undefined): JsonValue => JSON.parse(JSON.stringify(value) ?? 'null') as JsonValue;
+
 /** Applies a hook's changes; each point has its own, the rest of the input stays. */
 function mutate(input: HookInput, mutations: HookMutations | undefined): HookInput {
   if (mutations === undefined) return input;
@@ -74,15 +77,14 @@ function mutate(input: HookInput, mutations: HookMutations | undefined): HookInp
       },
     };
   }
-  if (call !== undefined)
-    return 'arguments' in mutations ? { ...input, call: { ...call, arguments: mutations.arguments as JsonValue } } : input;
+  if (call !== undefined) return 'arguments' in mutations ? { ...input, call: { ...call, arguments: jsonOf(mutations.arguments) } } : input;
   if (result !== undefined) {
     return {
       ...input,
       result: {
         ...result,
         content: mutations.content ?? result.content,
-        details: 'details' in mutations ? (mutations.details as JsonValue) : result.details,
+        details: 'details' in mutations ? jsonOf(mutations.details) : result.details,
         is_error: mutations.is_error ?? result.is_error,
       },
     };

@@ -99,6 +99,7 @@ describe('a text or a file', () => {
     expect(await textOrFile('--system', 'be long')).toBe('be long');
     await expect(textOrFile('--system', `@${join(folder, 'none')}`)).rejects.toThrow(/no such file/);
     await expect(textOrFile('--system', `@${folder}`)).rejects.toThrow(/folder/);
+    await expect(textOrFile('--system', '@/dev/zero')).rejects.toThrow(/not a plain file/);
   });
 });
 

@@ -1,3 +1,4 @@
+import { dirname, resolve } from 'node:path';
 import { type DynamicModule, Inject, Logger, Module, type OnModuleInit } from '@nestjs/common';
 import { SETTINGS, type SettingsSource } from '#libs/turn';
 import { CONFINE_SETTINGS, type ConfineSettings } from '../confine/settings.js';
@@ -47,7 +48,9 @@ export class ConfigurationModule implements OnModuleInit {
         {
           provide: CONFINE_SETTINGS,
           inject: [LiveConfiguration],
-          useFactory: (live: LiveConfiguration): ConfineSettings => ({ current: () => live.current.confine }),
+          useFactory: (live: LiveConfiguration): ConfineSettings => ({
+            current: () => ({ ...live.current.confine, closed_folders: [dirname(resolve(live.dir))] }), // the data folder
+          }),
         },
       ],
       exports: [LiveConfiguration, SETTINGS, ROUTER_SETTINGS, CONFINE_SETTINGS],

@@ -270,7 +270,7 @@ describe('refusals', () => {
     expect(refusal()).toBe(`${file}: is not UTF-8 text; save it as UTF-8`);
     rmSync(file);
     mkdirSync(file);
-    expect(refusal()).toBe(`${file}: cannot be read (EISDIR)`);
+    expect(refusal()).toBe(`${file}: must be a plain file`);
   });
 
   it('a link that leads round in a circle, rather than taking the defaults', () => {

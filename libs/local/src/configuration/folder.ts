@@ -58,7 +58,9 @@ function readText(file: string): Reading<string | null> {
   const fault = (problem: string): Reading<string | null> => ({ ok: false, faults: [{ file, field: '', problem }] });
   let bytes: Buffer;
   try {
-    const size = statSync(file).size;
+    const stat = statSync(file);
+    if (!stat.isFile()) return fault('must be a plain file'); // a device or pipe may never end
+    const { size } = stat;
     if (size > MAX_FILE_BYTES) return fault(`must be smaller than ${MAX_FILE_BYTES} bytes, but has ${size}`);
     bytes = readFileSync(file);
   } catch (error) {

@@ -330,3 +330,8 @@ describe('reload', () => {
     expect(told).toBe(0);
   });
 });
+
+it.runIf(process.platform === 'linux')('a device in the place of a file is a fault, and is not read', () => {
+  symlinkSync('/dev/zero', path('harness.yaml'));
+  expect(() => new LiveConfiguration(dir)).toThrow(/harness\.yaml.*plain file/);
+});

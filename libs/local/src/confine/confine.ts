@@ -68,6 +68,8 @@ export class Scope {
     /** Real path of the folder that relative paths start from. */
     readonly base: string,
     values: ConfineValues,
+    /** Real paths of folders that are closed. */
+    private readonly closed: readonly string[],
   ) {
     this.hidden = compileGlobs(values.non_accessible_globs);
   }
@@ -76,16 +78,19 @@ export class Scope {
   static async open(values: ConfineValues, narrowed?: FilesystemScope | null): Promise<Scope> {
     if (values.root === 'off') throw new PathError('off', 'file functions are switched off (default_filesystem_root is off)');
     const root = await real(resolve(values.root ?? process.cwd()));
+    const closed = await Promise.all(
+      (values.closed_folders ?? []).map(async (folder) => (await realOrNull(resolve(folder), folder)) ?? resolve(folder)),
+    );
     const wanted = narrowed?.root ?? null;
-    if (wanted === null) return new Scope(root, root, values);
+    if (wanted === null) return new Scope(root, root, values, closed);
     const base = await real(resolve(root, wanted));
     if (!isInside(root, base)) throw new PathError('outside', `fs_scope.root ${wanted} is outside ${root}`);
-    return new Scope(narrowed?.boundary === 'configured_roots' ? root : base, base, values);
+    return new Scope(narrowed?.boundary === 'configured_roots' ? root : base, base, values, closed);
   }
 
   /** True for a real path that may be listed but neither read nor written. */
   isHidden(path: string): boolean {
-    return this.hidden(relative(this.root, path).split(sep).join('/'));
+    return this.closed.some((folder) => isInside(folder, path)) || this.hidden(relative(this.root, path).split(sep).join('/'));
   }
 
   /** The real path of something that exists inside the root. */

@@ -6,6 +6,8 @@ export interface ConfineValues {
   allow_private_addresses: boolean;
   /** Files that are listed but neither read nor written, as globs below the root. */
   non_accessible_globs: readonly string[];
+  /** Folders that are closed whatever the root and the globs are: harness's own data. Not a setting. */
+  closed_folders?: readonly string[];
   /** Content of one read, and text of one search. */
   max_output_bytes: number;
   /** Content of all entries of a batch read together. */
@@ -33,12 +35,18 @@ export const confineDefaults: ConfineValues = {
   allow_private_addresses: false,
   non_accessible_globs: [
     '**/.env',
-    '**/.env.local',
-    '**/.env.*.local',
-    '**/.env.production',
+    '**/.env.*',
+    '**/.envrc',
+    '**/.netrc',
+    '**/.npmrc',
+    '**/.pgpass',
+    '**/.git-credentials',
     '**/*.pem',
     '**/*.key',
+    '**/*.p12',
     '**/id_rsa',
+    '**/id_dsa',
+    '**/id_ecdsa',
     '**/id_ed25519',
   ],
   max_output_bytes: 131_072,

@@ -1,7 +1,7 @@
 import { Inject, Injectable, type OnModuleDestroy, Optional } from '@nestjs/common';
 import { CONFINE_SETTINGS, type ConfineSettings, type FilesystemScope, Scope, workingDirectorySettings } from '../confine/index.js';
 import { type CommandResult, runCommand } from './command.js';
-import { commandEnvironment } from './environment.js';
+import { commandEnvironment, withoutSecrets } from './environment.js';
 import { ShellError, shellError } from './errors.js';
 import { signalGroup } from './process-group.js';
 import { Watchdog } from './watchdog.js';
@@ -47,7 +47,7 @@ export class ShellService implements OnModuleDestroy {
       await cwd.close();
       signal.throwIfAborted();
       this.watchdog.prepare();
-      return await this.track(
+      const result = await this.track(
         runCommand({
           ...programOf(request),
           cwd: cwd.path,
@@ -66,6 +66,8 @@ export class ShellService implements OnModuleDestroy {
           },
         }),
       );
+      const clean = (text: string): string => withoutSecrets(text, process.env, values.command_env);
+      return { ...result, stdout: clean(result.stdout), stderr: clean(result.stderr) };
     } catch (error) {
       throw shellError(error, request.command);
     }

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { failure, longestBlock, startApp, type TestApp } from '../confine/test/app.js';
 import type { CommandResult } from './command.js';
-import { commandEnvironment } from './environment.js';
+import { commandEnvironment, withoutSecrets } from './environment.js';
 import { OutputBuffer } from './output.js';
 import { ShellModule } from './shell.module.js';
 import { ShellService } from './shell.service.js';
@@ -77,6 +77,13 @@ describe('shell::exec', () => {
       CI: '1',
     });
     expect(commandEnvironment({ Path: 'p', SystemRoot: 'w' }, [], {}, 'win32')).toEqual({ Path: 'p', SystemRoot: 'w' });
+  });
+
+  it('C55 hides our secrets in what a command prints, as they are and in base64', () => {
+    const own = { ANTHROPIC_API_KEY: 'sk-ant-1234567890', SHORT_TOKEN: 'abc', PATH: '/usr/bin:/usr/local/bin' };
+    const printed = `a sk-ant-1234567890 c2stYW50LTEyMzQ1Njc4OTA abc /usr/bin:/usr/local/bin`;
+    expect(withoutSecrets(printed, own, [])).toBe('a [hidden] [hidden] abc /usr/bin:/usr/local/bin');
+    expect(withoutSecrets(printed, own, ['ANTHROPIC_API_KEY'])).toBe(printed);
   });
 
   it('starts inside the root only', async () => {

@@ -67,7 +67,7 @@ export class HookPoints {
     if (outcome === null || outcome.kind === 'stopped') return { kind: 'run' };
     const annotations = outcome.annotations === null ? {} : { annotations: outcome.annotations };
     if (outcome.kind === 'deny') return { kind: 'deny', by: outcome.by, reason: outcome.reason, ...annotations };
-    const changed: JsonValue = outcome.input.call?.arguments ?? args;
+    const changed: JsonValue = outcome.input.call === undefined ? args : outcome.input.call.arguments;
     if (outcome.kind === 'hold') {
       const timeout = outcome.pending_timeout_ms ?? this.ports.settings.current().default_pending_timeout_ms;
       return { kind: 'hold', by: outcome.by, arguments: changed, expires_at: this.ports.clock.now() + timeout, ...annotations };

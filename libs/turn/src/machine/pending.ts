@@ -10,7 +10,8 @@ type Resolved = Extract<TurnInput, { type: 'resolved' }>;
 export function resolved(record: TurnRecord, input: Resolved): Decision {
   const call = record.calls.find((c) => c.id === input.call_id);
   if (isTerminal(record.status) || record.abort_requested || call === undefined || call.state !== 'pending') return rest(record, 'skipped');
-  if (input.answer.kind === 'execute') return release(record, call);
+  const isOver = call.expires_at !== undefined && call.expires_at <= input.now;
+  if (input.answer.kind === 'execute') return isOver ? rest(record, 'skipped') : release(record, call); // a sweep will settle what is over
   const write = resultWrite(record, call.id, call.function_id, input.answer.result, input.now, call.annotations);
   return resume(record, withCall(record, { ...call, state: 'done' }), [write], input.now);
 }

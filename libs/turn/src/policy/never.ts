@@ -32,6 +32,8 @@ export const NEVER_FOR_A_MODEL: readonly string[] = [
   'engine::register_trigger',
   'engine::unregister_trigger',
   'engine::queue::*',
+  'iii::*',
+  'queue::*',
 ];
 
 /** The rows that are in force when the operator lifts some. */
