@@ -409,7 +409,7 @@ describe('a spawn that is called directly', () => {
   it('from a function that a model called counts as a child of that turn: its policy, its limits, its end', async () => {
     const grandchild = held();
     rig = await TurnRig.open({
-      config: 'max_children: 2\n',
+      config: 'max_children: 2\ndefault_max_turns: 1000\n',
       model: parts({
         go: () => asks(agentCall('c1', 'probe::delegate')),
         sub: () => asks(agentCall('s1', 'secret::read')),

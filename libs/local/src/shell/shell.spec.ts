@@ -119,10 +119,10 @@ describe('shell::exec', () => {
   it('C53 ends the whole group at the timeout, also what ignores TERM', async () => {
     const result = await exec({
       command: `sh -c 'trap "" TERM; echo $$ > stubborn; while :; do sleep 1; done' & sleep 100`,
-      timeout_ms: 300,
+      timeout_ms: 1_500,
     });
     expect(result).toMatchObject({ timed_out: true, exit_code: null, signal: 'SIGTERM' });
-    expect(result.duration_ms).toBeLessThan(4_000);
+    expect(result.duration_ms).toBeLessThan(6_000);
     await gone(await pidIn('stubborn'));
   });
 

@@ -165,9 +165,10 @@ export class SqliteStepQueue implements StepQueue {
   private later(delayMs: number, payload: TurnStepPayload): void {
     const timer = setTimeout(() => {
       this.timers.delete(timer);
+      if (this.stopping) return;
       const row = this.selectTurn.get(payload.session_id) as TurnRow | undefined;
       const due = row?.turn_id === payload.turn_id && row.job_step === payload.step && row.owner === this.processes.owner;
-      if (due && !this.stopping) this.handOver(payload);
+      if (due) this.handOver(payload);
     }, delayMs);
     this.timers.add(timer);
   }
