@@ -9,7 +9,7 @@ export default defineConfig({
     // Many tests wait for child processes, so two files at once make use of even one core.
     maxWorkers: 2,
     setupFiles: ['./vitest.setup.ts'],
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
+    testTimeout: 60_000, // of a test that starts processes, on a machine that is busy
+    hookTimeout: 60_000,
   },
 });
