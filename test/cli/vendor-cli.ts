@@ -1,16 +1,15 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
 import type { AgentMessage, MessageItem } from '#libs/contracts';
 import { anthropicStream, chatStream, responsesStream, type Said } from '../support/vendor-scripts.js';
 import { type SseEvent, VendorServer } from '../support/vendor-server.js';
-import { here } from './harness-cli.js';
+import { folder, here } from './harness-cli.js';
 
 /** One way in which a vendor is spoken to. */
 export interface VendorCase {
@@ -121,20 +120,23 @@ async function tunnelTo(server: VendorServer): Promise<NodeJS.ProcessEnv> {
   return { HTTPS_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, NODE_EXTRA_CA_CERTS: path };
 }
 
-let made: { cert: Buffer; key: Buffer; path: string } | undefined;
+let made: { cert: Buffer; key: Buffer } | undefined;
 
-/** A certificate of `api.openai.com` by an authority of this test alone. */
+/** A certificate of `api.openai.com` by an authority of this test alone, also as a file that is gone after the test. */
 function certificate(): { cert: Buffer; key: Buffer; path: string } {
-  if (made !== undefined) return made;
-  const folder = mkdtempSync(join(tmpdir(), 'harness-cert-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const [path, keyPath] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+  made ??= makeCertificate();
+  const path = join(folder(), 'cert.pem');
+  writeFileSync(path, made.cert);
+  return { ...made, path };
+}
+
+function makeCertificate(): { cert: Buffer; key: Buffer } {
+  const [path, keyPath] = [join(folder(), 'cert.pem'), join(folder(), 'key.pem')];
   const name = ['-subj', '/CN=api.openai.com', '-addext', 'subjectAltName=DNS:api.openai.com'];
   const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
   const { status, stderr } = spawnSync('openssl', [...kind, ...name, '-keyout', keyPath, '-out', path], { encoding: 'utf8' });
   if (status !== 0) throw new Error(`openssl made no certificate:\n${stderr}`);
-  made = { cert: readFileSync(path), key: readFileSync(keyPath), path };
-  return made;
+  return { cert: readFileSync(path), key: readFileSync(keyPath) };
 }
 
 /** True where the vendor that is only reached over TLS can be played. */
