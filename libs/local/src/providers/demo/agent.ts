@@ -36,7 +36,7 @@ function script(prompt: Prompt, turn: Turn): Reply {
   return answer(
     prompt,
     parts,
-    `No function is offered in this turn, so I called none. To change that, send the message with \`options.functions\`, e.g. \`{"allow": ["*"]}\`.\n\n${FOOTER}`,
+    `No function is offered in this turn, so I called none. To change that, send the message with \`options.functions\`, e.g. \`{"allow": ["*"]}\` (on the command line: \`--allow "*"\`).\n\n${FOOTER}`,
   );
 }
 
@@ -144,7 +144,7 @@ function withoutTools(request: string): string {
   const next =
     wants.length === 0
       ? 'With functions allowed I can read, list and search files, fetch pages and run commands; `/help` shows how to script me.'
-      : `To ${wants.join(' and to ')} I would need functions, and none is offered in this turn. Send the message with \`options.functions\`, e.g. \`{"allow": ["*"]}\`.`;
+      : `To ${wants.join(' and to ')} I would need functions, and none is offered in this turn. Send the message with \`options.functions\`, e.g. \`{"allow": ["*"]}\` (on the command line: \`--allow "*"\`).`;
   return `${start}\n\n${next}\n\n${FOOTER}`;
 }
 
