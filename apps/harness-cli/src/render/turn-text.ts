@@ -37,7 +37,8 @@ export class TextTurnView implements TurnView {
       ...(choice.why === null ? [] : [dim(sanitizeLine(choice.why))]),
       ...(deniesAll && !merged ? [dim('no --allow: every call that the model asks for is denied')] : []),
     );
-    if (merged) this.screen.note(yellow('the message joined the turn that is under way in this session, which keeps the options that it began with'));
+    if (merged)
+      this.screen.note(yellow('the message joined the turn that is under way in this session, which keeps the options that it began with'));
     this.passage = 'note';
     this.screen.waiting('waiting for the turn to start');
   }

@@ -1,6 +1,7 @@
 import { Inject, Injectable, Optional } from '@nestjs/common';
 import type { Response } from 'undici';
 import { type ContentBlock, errorMessage } from '#libs/contracts';
+import { deadline } from '../confine/deadline.js';
 import { CONFINE_SETTINGS, type ConfineSettings, workingDirectorySettings } from '../confine/index.js';
 import { decodeText, mediaType, readBody } from './body.js';
 import { type Resolve, systemResolve, WEB_RESOLVE } from './connection.js';
@@ -99,8 +100,8 @@ export class WebService {
   /** Any response at all is a success; `ok: false` means that there was none. */
   async fetch(request: FetchRequest, signal: AbortSignal): Promise<FetchSuccess | FetchFailure> {
     const timeoutMs = Math.min(request.timeout_ms ?? DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS);
-    const timeout = AbortSignal.timeout(timeoutMs);
-    const limited = AbortSignal.any([signal, timeout]);
+    const time = deadline(signal, timeoutMs);
+    const limited = time.signal;
     try {
       const options = {
         follow: request.follow_redirects ?? true,
@@ -112,10 +113,12 @@ export class WebService {
       return chain.length > 0 ? { ...value, redirect_chain: chain } : value;
     } catch (error) {
       if (signal.aborted) return { ok: false, error: 'transport_error', message: 'the call was stopped' };
-      if (timeout.aborted) return { ok: false, error: 'timeout', message: `no complete response within ${timeoutMs} ms` };
+      if (time.passed) return { ok: false, error: 'timeout', message: `no complete response within ${timeoutMs} ms` };
       const found = findWebError(error);
       if (found === null) throw error;
       return { ok: false, error: found.code, message: found.detail };
+    } finally {
+      time.end();
     }
   }
 

@@ -1,3 +1,4 @@
+import { deadline } from '../../confine/deadline.js';
 import { type ConfineValues, compileGlobs, errnoOf, type OpenFolder, PathError, type Scope } from '../../confine/index.js';
 import { CoderError } from '../errors.js';
 import { fuzzyScore } from './fuzzy.js';
@@ -54,7 +55,8 @@ export async function search(
   searchMs = SEARCH_MS,
 ): Promise<SearchResult> {
   if (request.query === '') throw new CoderError('C210', 'query is empty; to list files use coder::list-folder or coder::tree');
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(searchMs)]);
+  const time = deadline(signal, searchMs);
+  const limited = time.signal;
   const ignoreCase = request.ignore_case ?? false;
   const matcher = request.regex === true ? regexMatcher(request.query, ignoreCase, limited) : literalMatcher(request.query, ignoreCase);
   const run = new Search(scope, values, request, matcher, limited);
@@ -63,13 +65,14 @@ export async function search(
     try {
       await run.all(start);
     } catch (error) {
-      if (!limited.aborted || signal.aborted) throw error;
+      if (!time.passed || signal.aborted) throw error;
       run.stopped = `the search took more than ${searchMs} ms; narrow it with path or include_globs`;
     } finally {
       await start.close();
     }
     return run.result(start.path);
   } finally {
+    time.end();
     await matcher.close();
   }
 }
