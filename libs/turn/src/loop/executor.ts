@@ -1,10 +1,10 @@
-import { isDeepStrictEqual } from 'node:util';
 import { errorCode, errorMessage, HarnessError, type TurnStepPayload, type TurnStepResult } from '#libs/contracts';
 import type { Decision, TurnFailure } from '../machine/decision.js';
 import { decide } from '../machine/machine.js';
 import type { CommitResult } from '../ports/journal.js';
 import { isTerminal } from '../record/record.js';
 import { takeLeftover, turnEnded } from './ended.js';
+import { isStored } from './patient-commit.js';
 import type { LoopPorts } from './ports.js';
 import { limitsOf, StepRun } from './step-run.js';
 
@@ -89,7 +89,7 @@ export class TurnExecutor {
     try {
       return await journal.commit(writes, 'step-failed');
     } catch (error) {
-      if (isDeepStrictEqual(await journal.load(record.session_id), JSON.parse(JSON.stringify(record)))) return 'committed';
+      if (await isStored(journal, record)) return 'committed';
       throw error;
     }
   }

@@ -37,7 +37,7 @@ export async function commitPatiently(
 }
 
 /** True when a commit that was said to have failed is on disk all the same. */
-const isStored = async (journal: Journal, record: Decision['record']): Promise<boolean> =>
+export const isStored = async (journal: Journal, record: Decision['record']): Promise<boolean> =>
   isDeepStrictEqual(await journal.load(record.session_id), JSON.parse(JSON.stringify(record)));
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
