@@ -31,6 +31,12 @@ export function errorCode(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
+/** The code in a message and what follows it; null when there is none. */
+export function splitCode(message: string): { code: string; detail: string } | null {
+  const found = CODE.exec(message);
+  return found?.[1] === undefined ? null : { code: found[1], detail: message.slice(found.index + found[0].length) };
+}
+
 /** A readable message of anything that can be thrown. */
 export function errorMessage(error: unknown): string {
   if (error instanceof Error) return error.message || error.name;

@@ -2,5 +2,7 @@ export * from './bindings.js';
 export * from './bus.js';
 export * from './decorators.js';
 export * from './local/engine.js';
+export type { SdkBus } from './sdk/bus.js';
+export * from './sdk/connect.js';
 export * from './transport.js';
 export * from './validation.js';

@@ -8,6 +8,7 @@ export { planCalls } from './machine/calls.js';
 export * from './policy/glob.js';
 export * from './ports/index.js';
 export * from './record/record.js';
+export * from './record/totals.js';
 export { answerParent } from './spawn/answer-parent.js';
 export { LOOP_PORTS } from './tokens.js';
 export * from './turn.module.js';

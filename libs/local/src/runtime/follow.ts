@@ -1,6 +1,6 @@
-import { type AssistantMessage, type Entry, entryIds, type FunctionResultMessage } from '#libs/contracts';
-import { type FeedEvent, isTerminal, planCalls, previewOf, turnFinished } from '#libs/turn';
+import { type FeedEvent, isTerminal, turnFinished } from '#libs/turn';
 import type { Store } from './store.js';
+import { Teller } from './teller.js';
 
 /** How often the store is looked at, in ms. */
 const LOOK_MS = 60;
@@ -34,89 +34,3 @@ export async function* followTurn(
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
 }
-
-/** Tells each entry of a turn once, and of an assistant entry that grows only what is new. */
-class Teller {
-  private readonly told = new Map<string, { text: number; thinking: number; finished: boolean }>();
-  private next = 0;
-
-  constructor(
-    private readonly sessionId: string,
-    private readonly turnId: string,
-  ) {}
-
-  tell(window: readonly Entry[]): FeedEvent[] {
-    const events: FeedEvent[] = [];
-    for (let index = this.next; index < window.length; index += 1) {
-      const entry = window[index];
-      if (entry?.kind !== 'message' || entry.origin?.['turn_id'] !== this.turnId) continue;
-      if (entry.message.role === 'assistant') events.push(...this.assistant(entry.id, entry.message, index === window.length - 1));
-      if (entry.message.role === 'function_result') events.push(...this.result(entry.id, entry.message));
-    }
-    this.next = Math.max(0, window.length - 64); // a growing entry is near the end
-    return events;
-  }
-
-  private assistant(entryId: string, message: AssistantMessage, isLast: boolean): FeedEvent[] {
-    const step = stepOf(entryId, this.turnId);
-    const base = { session_id: this.sessionId, turn_id: this.turnId, step };
-    const seen = this.told.get(entryId);
-    const state = seen ?? { text: 0, thinking: 0, finished: false };
-    if (state.finished) return [];
-    const events: FeedEvent[] = seen === undefined ? [{ type: 'step_started', ...base }] : [];
-    this.told.set(entryId, state);
-    for (const kind of ['thinking', 'text'] as const) {
-      const whole = message.content.reduce((all, block) => (block.type === kind ? all + block.text : all), '');
-      const delta = whole.slice(state[kind]);
-      state[kind] = Math.max(state[kind], whole.length);
-      if (delta !== '') events.push({ type: kind === 'text' ? 'text_delta' : 'thinking_delta', ...base, delta });
-    }
-    if (message.stop_reason === 'aborted' && isLast) return events; // still coming, as far as anybody can tell
-    state.finished = true;
-    events.push({
-      type: 'message_finished',
-      ...base,
-      stop_reason: message.stop_reason,
-      provider: message.provider,
-      model: message.model,
-      usage: message.usage ?? null,
-    });
-    for (const call of planCalls(message, { refusalOf: () => null, isHooked: () => false })) {
-      events.push({
-        type: 'call_started',
-        ...base,
-        call_id: call.id,
-        function_id: call.function_id,
-        arguments: call.arguments,
-        description: call.description,
-      });
-    }
-    return events;
-  }
-
-  private result(entryId: string, message: FunctionResultMessage): FeedEvent[] {
-    if (this.told.has(entryId)) return [];
-    this.told.set(entryId, { text: 0, thinking: 0, finished: true });
-    const { function_call_id: call_id, function_id, details } = message;
-    const code = typeof details === 'object' && details !== null && !Array.isArray(details) ? details['error'] : undefined;
-    const outcome = code === 'policy_denied' ? 'denied' : code === 'stopped' ? 'stopped' : message.is_error ? 'error' : 'ok';
-    return [
-      {
-        type: 'call_finished',
-        session_id: this.sessionId,
-        turn_id: this.turnId,
-        step: 0,
-        call_id,
-        function_id,
-        outcome,
-        duration_ms: 0,
-        preview: previewOf(message),
-      },
-    ];
-  }
-}
-
-const stepOf = (entryId: string, turnId: string): number => {
-  const match = /^(\d+)_assistant$/.exec(entryId.slice(`e_${turnId}_`.length));
-  return entryId === entryIds.assistant(turnId, Number(match?.[1] ?? 0)) ? Number(match?.[1]) : 0;
-};

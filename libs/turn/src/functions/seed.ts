@@ -2,6 +2,7 @@ import { type AgentMessage, type JsonObject, type ParentRef, textOf } from '#lib
 import { cut } from '../model/text.js';
 import type { Write } from '../ports/journal.js';
 import type { ParkedMessage, TurnOptions, TurnRecord } from '../record/record.js';
+import { noUsage } from '../record/totals.js';
 
 /** Longest preview of a message in `turn-started`, in characters. */
 const PREVIEW = 200;
@@ -47,7 +48,7 @@ export const seedRecord = ({ session_id, turn_id, options, before, depth, parent
   result: null,
   result_error: null,
   reason: null,
-  totals: { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0, cost_usd: null },
+  totals: noUsage,
   started_at: now,
   ended_at: null,
 });

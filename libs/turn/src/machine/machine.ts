@@ -1,6 +1,7 @@
-import { entryIds, type JsonObject, textOf, type Usage } from '#libs/contracts';
+import { entryIds, type JsonObject, textOf } from '#libs/contracts';
 import type { Write } from '../ports/journal.js';
 import { type CallCheckpoint, isTerminal, type TurnRecord } from '../record/record.js';
+import { addUsage } from '../record/totals.js';
 import { advance, deliver, nextStep, rest, save, withCall } from './advance.js';
 import type { PlannedCall } from './calls.js';
 import type { Decision, TurnInput } from './decision.js';
@@ -274,17 +275,4 @@ function stopRequested(record: TurnRecord): Decision {
   if (isTerminal(record.status) || record.abort_requested) return rest(record, 'skipped');
   const after: TurnRecord = { ...record, version: record.version + 1, abort_requested: true };
   return { record: after, writes: [save(record, after)], next: { do: 'rest', outcome: 'queued' } };
-}
-
-/** Adds the usage of one generation to the sums of its turn. */
-export function addUsage(totals: TurnRecord['totals'], usage: Usage | null): TurnRecord['totals'] {
-  if (usage === null) return totals;
-  const cost = usage.cost_usd ?? null;
-  return {
-    input_tokens: totals.input_tokens + (usage.input ?? 0),
-    output_tokens: totals.output_tokens + (usage.output ?? 0),
-    cache_read_tokens: totals.cache_read_tokens + (usage.cache_read ?? 0),
-    cache_write_tokens: totals.cache_write_tokens + (usage.cache_write ?? 0),
-    cost_usd: cost === null ? totals.cost_usd : (totals.cost_usd ?? 0) + cost,
-  };
 }

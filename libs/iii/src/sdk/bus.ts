@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import type { IIIClient } from 'iii-sdk';
+import { errorMessage, HarnessError, type JsonValue, type StreamChannelRef, splitCode } from '#libs/contracts';
+import {
+  type Bus,
+  BusError,
+  type Channel,
+  type ChannelReader,
+  type ChannelWriter,
+  DEFAULT_TIMEOUT_MS,
+  type FunctionDefinition,
+  type FunctionHandler,
+  type InvocationContext,
+  type RegisterTriggerInput,
+  type Registration,
+  type TriggerRequest,
+  type TriggerTypeDefinition,
+  type TriggerTypeHandler,
+} from '../bus.js';
+import { inherit } from '../provenance.js';
+import { socketReader, socketWriter } from './channels.js';
+import { withRefs } from './refs.js';
+
+/** A bus whose engine is at the other end of an iii-sdk client: a real iii engine, or a gateway. */
+export class SdkBus implements Bus {
+  constructor(
+    private readonly client: IIIClient,
+    /** The engine's WebSocket address, which its channels share. */
+    private readonly url: string,
+  ) {}
+
+  async trigger<T = unknown>({ function_id, payload, action, timeoutMs, metadata, signal }: TriggerRequest): Promise<T> {
+    const stopped = (): BusError => new BusError('invocation_stopped', `the call of ${function_id} was stopped`, function_id);
+    if (signal?.aborted === true) throw stopped();
+    const answer = this.client
+      .trigger<unknown, T>({ function_id, payload, action, timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS, metadata })
+      .catch((error: unknown) => {
+        throw thrownBy(error, function_id);
+      });
+    if (signal === undefined) return await answer;
+    let leave: () => void = () => undefined;
+    const aborted = new Promise<never>((_, reject) => {
+      leave = () => reject(stopped());
+      signal.addEventListener('abort', leave, { once: true });
+    });
+    try {
+      return await Promise.race([answer, aborted]);
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
+  }
+
+  registerFunction({ id, ...definition }: FunctionDefinition, handler: FunctionHandler): Registration {
+    const options = definition as Parameters<IIIClient['registerFunction']>[2];
+    return this.client.registerFunction(
+      id,
+      async (payload: unknown, metadata?: JsonValue) => await handler(withRefs(payload), new SdkInvocation(this, id, metadata)),
+      options,
+    );
+  }
+
+  registerTrigger({ id = randomUUID(), type, function_id, config, metadata }: RegisterTriggerInput): Registration {
+    const trigger = this.client.registerTrigger({
+      type,
+      function_id,
+      config,
+      metadata: metadata as { [key: string]: unknown } | undefined,
+    });
+    return { id, unregister: () => trigger.unregister() };
+  }
+
+  registerTriggerType(definition: TriggerTypeDefinition, handler: TriggerTypeHandler): Registration {
+    const type = definition.id;
+    return this.client.registerTriggerType<JsonValue>(definition, {
+      registerTrigger: async (trigger) =>
+        await handler.registerTrigger({ ...trigger, type, metadata: trigger.metadata as JsonValue | undefined }),
+      unregisterTrigger: async (trigger) =>
+        await handler.unregisterTrigger({ ...trigger, type, metadata: trigger.metadata as JsonValue | undefined }),
+    });
+  }
+
+  async createChannel(options: { bufferSize?: number } = {}): Promise<Channel> {
+    const refs = await this.trigger<{ writer: StreamChannelRef; reader: StreamChannelRef }>({
+      function_id: 'engine::channels::create',
+      payload: options.bufferSize === undefined ? {} : { buffer_size: options.bufferSize },
+    });
+    return new SocketChannel(this, refs.writer, refs.reader);
+  }
+
+  openWriter(ref: StreamChannelRef): ChannelWriter {
+    return socketWriter(this.url, ref);
+  }
+
+  openReader(ref: StreamChannelRef): ChannelReader {
+    return socketReader(this.url, ref);
+  }
+
+  /** Leaves the engine; what this worker registered goes with it. */
+  async close(): Promise<void> {
+    await this.client.shutdown();
+  }
+}
+
+/** A channel whose ends are opened when they are asked for: the other one is for another worker. */
+class SocketChannel implements Channel {
+  private ownWriter: ChannelWriter | undefined;
+  private ownReader: ChannelReader | undefined;
+
+  constructor(
+    private readonly bus: SdkBus,
+    readonly writerRef: StreamChannelRef,
+    readonly readerRef: StreamChannelRef,
+  ) {}
+
+  get writer(): ChannelWriter {
+    this.ownWriter ??= this.bus.openWriter(this.writerRef);
+    return this.ownWriter;
+  }
+
+  get reader(): ChannelReader {
+    this.ownReader ??= this.bus.openReader(this.readerRef);
+    return this.ownReader;
+  }
+}
+
+/** What a handler sees of its call. The protocol does not tell a worker that its caller has given up, so the signal rests. */
+class SdkInvocation implements InvocationContext {
+  readonly signal = new AbortController().signal;
+
+  constructor(
+    private readonly bus: SdkBus,
+    readonly function_id: string,
+    readonly metadata: JsonValue | undefined,
+  ) {}
+
+  trigger<T>(request: TriggerRequest): Promise<T> {
+    return this.bus.trigger<T>(inherit(request, this.metadata));
+  }
+}
+
+/** The error that an in-process target would have thrown: the SDK puts a worker's own code into the message only. */
+function thrownBy(error: unknown, functionId: string): Error {
+  const message = errorMessage(error);
+  const code = (error as { code?: unknown }).code;
+  if (code === 'TIMEOUT' || code === 'timeout') return new BusError('timeout', message, functionId);
+  const own = splitCode(message);
+  if (own !== null) return new HarnessError(own.code, own.detail, { cause: error });
+  if (typeof code === 'string' && code !== 'invocation_failed') return new BusError(code, message, functionId);
+  return new Error(message.replace(/^handler error: /, ''), { cause: error });
+}

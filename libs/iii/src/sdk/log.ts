@@ -1,0 +1,24 @@
+/** Told what the SDK has to say. */
+export type SdkLog = (level: 'debug' | 'warn' | 'error', message: string) => void;
+
+const MARK = '[iii]';
+let sink: SdkLog | undefined;
+
+/**
+ * Takes what iii-sdk prints to the console, which it offers no other way to take: it would end up among the answers on
+ * standard output. What others print goes where it went.
+ */
+export function captureSdkLog(log: SdkLog): void {
+  const isFirst = sink === undefined;
+  sink = log;
+  if (!isFirst) return;
+  for (const level of ['debug', 'warn', 'error'] as const) {
+    const print = console[level].bind(console);
+    console[level] = (...parts: unknown[]): void => {
+      if (typeof parts[0] === 'string' && parts[0].startsWith(MARK)) sink?.(level, parts.map(textOf).join(' ').trim());
+      else print(...parts);
+    };
+  }
+}
+
+const textOf = (part: unknown): string => (part instanceof Error ? part.message : String(part)).replace(`${MARK} `, '');
