@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Ajv } from 'ajv';
+import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type EmbeddedRuntime, openRuntime } from '#libs/local';
 import { wire, withoutDescriptions } from './support/wire.js';
@@ -49,6 +51,23 @@ describe('what a running harness publishes on its bus', () => {
     expect(functions.map((row) => row.function_id)).toEqual(wire.functions.map(({ name }) => name).sort());
     const { triggers } = await ask<{ triggers: TypeInfo[] }>('engine::triggers::list', { prefix: 'harness::' });
     expect(triggers.map(({ id }) => id)).toEqual(wire.triggers.map(({ name }) => name).sort());
+  });
+
+  it('publishes schemas that are valid themselves, which nothing checks at run time', async () => {
+    const ajv = new Ajv({ strict: false, logger: false });
+    addFormats.default(ajv);
+    const { functions } = await ask<{ functions: Info[] }>('engine::functions::list', { include_internal: true });
+    const { triggers } = await ask<{ triggers: TypeInfo[] }>('engine::triggers::list', {});
+    expect(functions.length).toBeGreaterThan(50);
+    const schemas: [string, unknown][] = [];
+    for (const { function_id } of functions) {
+      const info = await ask<Info>('engine::functions::info', { function_id });
+      schemas.push([`${function_id} request`, info.request_schema], [`${function_id} response`, info.response_schema]);
+    }
+    for (const { id } of triggers)
+      schemas.push([`${id} configuration`, (await ask<TypeInfo>('engine::triggers::info', { id })).configuration_schema]);
+    const wrong = schemas.filter(([, schema]) => schema !== null && schema !== undefined && ajv.validateSchema(schema as object) !== true);
+    expect(wrong.map(([name]) => name)).toEqual([]);
   });
 
   it('lists by itself only what is meant for everybody', async () => {

@@ -3,7 +3,21 @@ import addFormats from 'ajv-formats';
 import type { Schema } from '#libs/contracts';
 import { type CompilePart, explain } from './explain.js';
 
-const ajv = new Ajv({ strict: false, allErrors: true, verbose: true, useDefaults: false, validateFormats: false });
+/**
+ * Every process compiles the schemas of its first requests, so that has to be quick. The schemas of this program are held
+ * against the meta-schema by a test; here that would double the time, and ajv's pass over the code that it makes costs more
+ * than it saves.
+ */
+const ajv = new Ajv({
+  strict: false,
+  allErrors: true,
+  verbose: true,
+  useDefaults: false,
+  validateFormats: false,
+  validateSchema: false,
+  meta: false,
+  code: { optimize: false },
+});
 addFormats.default(ajv);
 
 const compiled = new WeakMap<object, ValidateFunction>();
