@@ -40,6 +40,8 @@ export class StepRun {
   private plan: readonly PlannedCall[] = [];
   private waiting = false;
   private sketchFailed = false;
+  /** The call whose child was prepared last. */
+  private spawning: PlannedCall | null = null;
   /** The last entry that the generation of this step has seen; null when there was none. */
   private watermark: string | null | undefined;
 
@@ -84,7 +86,7 @@ export class StepRun {
           input = await this.screen(next.call, next.after);
           break;
         case 'spawn':
-          input = { ...(await prepareSpawn(this.ports, this.record, next.call)), ...this.around() };
+          input = await this.spawn(next.call);
           break;
         case 'invoke':
           input = await this.invoke(next.call);
@@ -156,6 +158,8 @@ export class StepRun {
     this.record = fresh;
     if (input.type === 'begin') return await this.begin();
     this.waiting = await this.isWaiting();
+    // The child's session may be what has changed.
+    if (input.type === 'call-spawned' && this.spawning !== null) return await this.spawn(this.spawning);
     return 'waiting' in input ? { ...input, waiting: this.waiting } : input;
   }
 
@@ -251,6 +255,11 @@ export class StepRun {
     if (this.signal.aborted) return await this.stopped(null, null);
     if (verdict.kind === 'hold') this.feed.callPending(this.record.step, call);
     return { type: 'call-screened', call_id: call.id, verdict, ...this.around() };
+  }
+
+  private async spawn(call: PlannedCall): Promise<TurnInput> {
+    this.spawning = call;
+    return { ...(await prepareSpawn(this.ports, this.record, call)), ...this.around() };
   }
 
   private async invoke(call: PlannedCall): Promise<TurnInput> {

@@ -9,6 +9,7 @@ import {
 } from '#libs/contracts';
 import type { Write } from '../ports/journal.js';
 import type { CallCheckpoint, TurnRecord } from '../record/record.js';
+import { childOutcome } from '../spawn/outcome.js';
 import type { Decision, Deliverable, TurnFailure, TurnInput } from './decision.js';
 import { customWrite, resultWrite, stoppedResult } from './results.js';
 
@@ -58,15 +59,18 @@ export function end(record: TurnRecord, ending: Ending, before: Write[], now: nu
       { kind: 'settle-step', session_id: record.session_id },
       { kind: 'set-status', session_id: record.session_id, status: ending.session, ...(reason === null ? {} : { reason }), timestamp: now },
       { kind: 'emit', event: { type: 'harness::turn-completed', payload: event } },
-      ...answerParent(record),
+      ...answerParent(ended),
     ],
     next: { do: 'rest', outcome: 'ended' },
   };
 }
 
 /** The parent's call is answered after this commit, at least once; it takes the first answer (I9). */
-const answerParent = ({ parent, session_id, turn_id }: TurnRecord): Write[] =>
-  parent === null ? [] : [{ kind: 'emit', event: { type: 'harness::child-ended', payload: { session_id, turn_id } } }];
+function answerParent(child: TurnRecord): Write[] {
+  const { parent, session_id, turn_id } = child;
+  if (parent === null) return [];
+  return [{ kind: 'emit', event: { type: 'harness::child-ended', payload: { session_id, turn_id, parent, result: childOutcome(child) } } }];
+}
 
 /** The turn did what it was asked. */
 export const complete = (record: TurnRecord, deliverable: Deliverable, reason: string | null, before: Write[], now: number): Decision =>

@@ -47,9 +47,11 @@ describe('turn machine under random histories of crashes, repeats, sends, stops 
   it('I5: every call has exactly one result before the next generation and at every kind of end', () => holds('I5'));
   it('I6: a terminal record never changes, and its commit tells of the end exactly once', () => holds('I6'));
   it('I7: nothing is invoked that the policy refuses, whatever the model asks for', () => holds('I7'));
+  it('I8: a parked turn has nothing queued, and nothing goes on with it', () => holds('I8'));
   it('I9: a call is settled once, whichever of its result, a resolve, the sweep and a stop comes first', () => holds('I9'));
   it('I11: a step is queued if and only if the writes of the one before it are committed', () => holds('I11'));
-  it('I12: after a committed stop no new target is begun', () => holds('I12'));
+  it('I12: after a stop nothing of the turn or of its descendants is begun', () => holds('I12'));
+  it('no call waits for a child whose end was delivered, however often, late or after which crash', () => holds('child'));
   it('call ids are unique in the conversation, whatever ids the model gives', () => holds('ids'));
   it('a turn makes no more generations than it may', () => holds('limit'));
   it('a turn completes only when the model has seen every message', () => holds('seen'));
@@ -77,6 +79,11 @@ describe('turn machine under random histories of crashes, repeats, sends, stops 
     'agent_trigger_no_target',
     'released',
     'child',
+    'child completed',
+    'child cancelled',
+    'child failed',
+    'grandchild',
+    'answered late',
     'drained',
     'resent',
   ])('the histories reach "%s"', (what) => {
@@ -86,16 +93,22 @@ describe('turn machine under random histories of crashes, repeats, sends, stops 
 
 /** Counts what a history has come to, so that nothing that is hard is left out unseen. */
 function tally({ store, trace }: World, count: (what: string) => void): void {
-  for (const event of store.events)
-    if (event.type === 'harness::turn-completed') count(`${event.payload.status} ${event.payload.reason ?? ''}`.trim());
+  for (const event of store.events) {
+    if (event.type !== 'harness::turn-completed') continue;
+    const { status, reason, depth, parent } = event.payload;
+    count(`${status} ${reason ?? ''}`.trim());
+    if (parent) count(`child ${status}`);
+    if (depth > 1) count('grandchild');
+  }
   for (const line of trace) {
     if (line.includes('conflict')) count('conflict');
     if (line.includes('with held arguments')) count('released');
     if (line.includes('call-spawned committed')) count('child');
+    if (line.includes('answered late')) count('answered late');
     if (line.includes('leftover committed')) count('drained');
     if (line.includes('generation again')) count('resent');
   }
-  for (const entry of store.entries) {
+  for (const entry of [...store.sessions.values()].flatMap((session) => session.entries)) {
     if (entry.kind !== 'message' || entry.message.role !== 'function_result') continue;
     const { details } = entry.message;
     count(typeof details === 'object' && details !== null && 'error' in details ? String(details['error']) : 'result');

@@ -183,7 +183,7 @@ const assistantWrite = (record: TurnRecord, { message, now, annotations }: Input
 
 function callReturned(record: TurnRecord, input: Input<'call-returned'>): Decision {
   const call = record.calls.find((c) => c.id === input.call_id);
-  if (call === undefined || call.state === 'done') return rest(record, 'skipped');
+  if (call === undefined || call.state === 'done' || call.state === 'pending') return rest(record, 'skipped');
   const annotations = { ...call.annotations, ...input.annotations };
   const result = resultWrite(record, call.id, call.function_id, input.result, input.now, annotations);
   return advance(record, withCall(record, { ...call, state: 'done' }), { ...input, writes: [result] });

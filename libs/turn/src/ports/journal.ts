@@ -2,11 +2,13 @@ import type {
   AgentMessage,
   JsonObject,
   JsonValue,
+  ParentRef,
   SessionStatus,
   TurnCompletedEvent,
   TurnStartedEvent,
   TurnStepPayload,
 } from '#libs/contracts';
+import type { CallResult } from '../machine/decision.js';
 import type { ParkedMessage, TurnRecord } from '../record/record.js';
 
 /** One durable change. Writes of one commit take effect together, in order. */
@@ -45,10 +47,10 @@ export type PublishedTurnEvent =
   | { type: 'harness::turn-started'; payload: TurnStartedEvent }
   | { type: 'harness::turn-completed'; payload: TurnCompletedEvent };
 
-/** Not published: tells the loop itself that a child has ended and its parent is to be answered. */
+/** Not published: tells the loop itself that a child has ended, and what to answer its parent. The child's session may have gone on since. */
 export interface ChildEndedEvent {
   type: 'harness::child-ended';
-  payload: { session_id: string; turn_id: string };
+  payload: { session_id: string; turn_id: string; parent: ParentRef; result: CallResult };
 }
 
 /** True for the events of turns, as opposed to those of sessions. */

@@ -2,15 +2,16 @@ import { callsOf, type Entry } from '#libs/contracts';
 import { compilePolicy } from '../../policy/policy.js';
 import { isTerminal, type TurnRecord } from '../../record/record.js';
 import type { PlannedCall } from '../calls.js';
-import type { Committed, MemoryStore } from './store.js';
+import type { Committed, SessionState } from './store.js';
 
 type Violate = (invariant: string, what: string) => void;
 
-/** What a commit must and must not do, whatever the history before it (I1, I6, I9, I11, I12). */
-export function checkCommit({ before, after, writes, repeated }: Committed, violate: Violate): void {
+/** What a commit must and must not do, whatever the history before it (I1, I6, I8, I9, I11, I12). */
+export function checkCommit({ session, before, after, writes, repeated }: Committed, violate: Violate): void {
   const saved = writes.find((write) => write.kind === 'save-record');
   const completed = writes.filter((write) => write.kind === 'emit' && write.event.type === 'harness::turn-completed');
   const queued = writes.filter((write) => write.kind === 'enqueue-step');
+  if (after?.status === 'awaiting_functions' && session.job !== null) violate('I8', `step ${session.job.step} is queued for a parked turn`);
   if (saved === undefined) {
     if (completed.length > 0) violate('I6', 'turn-completed without a record');
     if (queued.length > 0) violate('I11', 'a step was queued without a record');
@@ -38,6 +39,16 @@ export function checkCommit({ before, after, writes, repeated }: Committed, viol
     if (grew > 0) violate('I12', `step ${record.step} was queued after the stop`);
   }
   if (after !== record && after !== null) violate('I1', 'the stored record is not the saved one');
+}
+
+/** Once a stop is answered, nothing of the turn or of a turn below it begins (I12). */
+export function checkStopped({ before, after, writes }: Committed, isStopped: (turnId: string) => boolean, violate: Violate): void {
+  if (after === null || after === before || !isStopped(after.turn_id)) return;
+  if (before?.turn_id !== after.turn_id) violate('I12', `${after.turn_id} began below a stopped turn`);
+  else if (after.step > before.step || writes.some((write) => write.kind === 'enqueue-step'))
+    violate('I12', `step ${after.step} was queued`);
+  const begun = after.calls.filter((call) => call.state !== 'done' && call.state !== before?.calls.find((c) => c.id === call.id)?.state);
+  for (const call of begun) violate('I12', `${call.function_id} of ${after.turn_id} is ${call.state} after a stop of it or of its parent`);
 }
 
 /** Every call has exactly one result after it, and every result its call (I5). `skip` is being generated again. */
@@ -86,7 +97,7 @@ export function checkInvocation(record: TurnRecord, stored: TurnRecord | null, c
 }
 
 /** A turn that completes by itself has no message that the model did not see, parked or in the transcript. */
-export function checkSeen({ record, entries, parked }: MemoryStore, seen: ReadonlySet<string>, violate: Violate): void {
+export function checkSeen({ record, entries, parked }: SessionState, seen: ReadonlySet<string>, violate: Violate): void {
   if (record?.status !== 'completed' || record.reason === 'max_turns') return;
   const messages = entries.filter((entry) => entry.kind === 'message' && entry.message.role === 'user').map((entry) => entry.id);
   for (const id of [...messages, ...parked.map((message) => message.entry_id)]) {

@@ -147,13 +147,14 @@ const KINDS: readonly [number, Happening['kind']][] = [
   [87, 'fail-before'],
   [90, 'fail-after'],
   [96, 'resolve'],
-  [98, 'expire'],
-  [100, 'leftover'],
+  [97, 'expire'],
+  [98, 'leftover'],
+  [100, 'answer'],
 ];
 
 const happening: fc.Arbitrary<Happening> = fc
-  .record({ roll: fc.nat(99), n: fc.nat(5) })
-  .map(({ roll, n }) => ({ kind: KINDS.find(([limit]) => roll < limit)?.[1] ?? 'go', n }));
+  .record({ roll: fc.nat(99), n: fc.nat(5), at: fc.nat(7) })
+  .map(({ roll, n, at }) => ({ kind: KINDS.find(([limit]) => roll < limit)?.[1] ?? 'go', n, at }));
 
 /** Random histories of one session: a few turns, their model, and what happens to them in any order. */
 export const histories: fc.Arbitrary<History> = fc
@@ -162,4 +163,4 @@ export const histories: fc.Arbitrary<History> = fc
     replies: fc.array(reply, { maxLength: 12, size: 'max' }),
     happenings: fc.array(happening, { maxLength: 150, size: 'max' }),
   })
-  .map((history) => ({ ...history, happenings: [{ kind: 'send', n: 0 }, ...history.happenings] }));
+  .map((history) => ({ ...history, happenings: [{ kind: 'send', n: 0, at: 0 }, ...history.happenings] }));

@@ -1,12 +1,16 @@
 import { type AssistantMessage, entryIds, type JsonValue, type TurnStepPayload, textOf } from '#libs/contracts';
+import { seedWrites } from '../../functions/seed.js';
 import { userAfter, wireMessages } from '../../model/wire-order.js';
 import { valueFault } from '../../output/contract.js';
 import { deliverableOf } from '../../output/deliverable.js';
 import { compilePolicy, type DispatchPolicy } from '../../policy/policy.js';
 import type { Write } from '../../ports/journal.js';
-import type { TurnRecord } from '../../record/record.js';
+import { isLive, type TurnRecord } from '../../record/record.js';
+import { childIds } from '../../spawn/ids.js';
 import { addressCalls, type PlannedCall, planCalls } from '../calls.js';
 import type { TurnFailure, TurnInput } from '../decision.js';
+import { syntheticResult } from '../results.js';
+import type { SessionState } from './store.js';
 import type { World } from './world.js';
 
 /** How a paused actor goes on: as it should, or with a store that fails before or after it has written. */
@@ -15,17 +19,28 @@ export type Command = 'go' | 'fail-before' | 'fail-after';
 export type Actor = Generator<string, void, Command>;
 type Part<T> = Generator<string, T, Command>;
 
+/** What the model of a session had before it when it said its last word. */
+export interface Sight {
+  session: SessionState;
+  seen: ReadonlySet<string>;
+}
+
 /** The store failed, or did so only as far as the caller can tell. */
 export class StoreFailure extends Error {}
+
+/** How deep children nest, how many a turn has, and how long it waits for one: mostly for as long as a history lasts. */
+const MAX_DEPTH = 2;
+const MAX_CHILDREN = 3;
+const CHILD_PATIENCE = 400;
 
 const limits = { step_max_retries: 1, step_backoff_ms: 1, max_transient_resumes: 1, max_validation_retries: 1 };
 
 /** Commits with a pause before (a crash there loses the writes) and after (a crash there loses the answer). */
-export function* commit(world: World, writes: readonly Write[], point: string, seen?: ReadonlySet<string>): Part<boolean> {
+export function* commit(world: World, writes: readonly Write[], point: string, sight?: Sight): Part<boolean> {
   if (writes.length === 0) return true;
   const command = yield `commit ${point}`;
   if (command === 'fail-before') throw new StoreFailure();
-  const result = world.commit(writes, point, seen);
+  const result = world.commit(writes, point, sight);
   if (command === 'fail-after') throw new StoreFailure();
   yield `${result} ${point}`;
   return result === 'committed';
@@ -39,17 +54,21 @@ export class StepRunner {
   private policy!: DispatchPolicy;
   private plan: readonly PlannedCall[] = [];
   private waiting = false;
+  private spawning: PlannedCall | null = null;
   private watermark: string | null | undefined;
   /** The entries that the model has seen in this step. */
   private seen: ReadonlySet<string> | undefined;
+  private readonly session: SessionState;
 
   constructor(
     private readonly world: World,
-    private readonly payload: TurnStepPayload,
-  ) {}
+    readonly payload: TurnStepPayload,
+  ) {
+    this.session = world.store.of(payload.session_id);
+  }
 
   *run(): Actor {
-    const record = this.world.store.record;
+    const record = this.session.record;
     yield 'load';
     if (record === null || record.turn_id !== this.payload.turn_id) return;
     this.record = record;
@@ -66,7 +85,7 @@ export class StepRunner {
     let input: TurnInput = yield* this.begin();
     for (let redecided = 0; redecided < 50; ) {
       const decision = this.world.decide(this.record, input);
-      if (!(yield* commit(this.world, decision.writes, input.type, this.seen))) {
+      if (!(yield* commit(this.world, decision.writes, input.type, this.sight()))) {
         const again = yield* this.afterConflict(input);
         if (again === null) return;
         input = again;
@@ -96,10 +115,10 @@ export class StepRunner {
 
   private *begin(): Part<TurnInput> {
     const { turn_id, step } = this.payload;
-    const parked = this.world.store.parked;
+    const parked = this.session.parked;
     yield 'read parked';
     const { failures, claims, calls, phase } = this.record;
-    const stored = failures + claims + calls.length > 0 ? this.world.store.entry(entryIds.assistant(turn_id, step)) : null;
+    const stored = failures + claims + calls.length > 0 ? this.session.entry(entryIds.assistant(turn_id, step)) : null;
     if (stored?.kind === 'message' && stored.message.role === 'assistant' && phase === 'calls') {
       this.plan = this.planOf(stored.message);
       this.watermark = stored.id;
@@ -118,6 +137,10 @@ export class StepRunner {
     };
   }
 
+  private sight(): Sight | undefined {
+    return this.seen === undefined ? undefined : { session: this.session, seen: this.seen };
+  }
+
   private planOf(message: AssistantMessage): PlannedCall[] {
     const { output } = this.record.options;
     return planCalls(message, {
@@ -129,7 +152,7 @@ export class StepRunner {
 
   private *afterConflict(input: TurnInput): Part<TurnInput | null> {
     const { turn_id, step } = this.payload;
-    const fresh = this.world.store.record;
+    const fresh = this.session.record;
     yield 'load again';
     const mine =
       fresh !== null &&
@@ -141,18 +164,19 @@ export class StepRunner {
     this.record = fresh;
     if (input.type === 'begin') return yield* this.begin();
     this.waiting = this.isWaiting();
+    if (input.type === 'call-spawned' && this.spawning !== null) return yield* this.spawn(this.spawning);
     return { ...input, ...('waiting' in input ? { waiting: this.waiting } : {}) };
   }
 
   private isWaiting(): boolean {
-    const { store } = this.world;
-    return store.parked.length > 0 || (this.watermark !== undefined && userAfter(store.entries.slice(), this.watermark));
+    const { parked, entries } = this.session;
+    return parked.length > 0 || (this.watermark !== undefined && userAfter(entries.slice(), this.watermark));
   }
 
   private *generate(): Part<TurnInput> {
     const { turn_id, step } = this.record;
     const entryId = entryIds.assistant(turn_id, step);
-    const window = this.world.store.entries.slice();
+    const window = this.session.entries.slice();
     yield 'read window';
     const { messages, callIds } = wireMessages(window, entryId);
     this.watermark = window.at(-1)?.id ?? null;
@@ -210,26 +234,34 @@ export class StepRunner {
   }
 
   private *spawn(call: PlannedCall): Part<TurnInput> {
+    this.spawning = call;
     yield 'prepare child';
     if (this.aborted) return yield* this.stopped(null, null);
     const now = this.world.now();
-    const child = { session_id: `s_${call.id}`, turn_id: `t_${call.id}` };
     this.waiting = this.isWaiting();
-    return {
-      type: 'call-spawned',
+    const around = { now, call_id: call.id, plan: this.plan, waiting: this.waiting, limits };
+    const { session_id, turn_id, options, depth, children } = this.record;
+    const ids = childIds(turn_id, call.id);
+    const before = this.world.store.of(ids.session_id).record;
+    const isTaken = isLive(before) && before.turn_id !== ids.turn_id;
+    if (depth >= MAX_DEPTH || children.length >= MAX_CHILDREN || isTaken)
+      return { type: 'call-returned', ...around, result: syntheticResult('spawn_refused', call.function_id, 'no more') };
+    yield 'child prepared';
+    const message = { role: 'user' as const, content: [{ type: 'text' as const, text: 'task' }], timestamp: now };
+    const seed = {
+      ...ids,
+      options,
+      before,
+      depth: depth + 1,
+      parent: { session_id, turn_id, function_call_id: call.id },
+      messages: [{ entry_id: entryIds.idempotent(`task_${ids.turn_id}`), message, timestamp: now }],
       now,
-      call_id: call.id,
-      child,
-      writes: [],
-      expires_at: now + 50,
-      plan: this.plan,
-      waiting: this.waiting,
-      limits,
     };
+    return { type: 'call-spawned', ...around, child: ids, writes: seedWrites(seed), expires_at: now + CHILD_PATIENCE };
   }
 
   private *stopped(partial: AssistantMessage | null, returned: Extract<TurnInput, { type: 'stopped' }>['returned']): Part<TurnInput> {
-    const fresh = this.world.store.record;
+    const fresh = this.session.record;
     yield 'load to stop';
     const mine = fresh !== null && fresh.turn_id === this.record.turn_id && fresh.claims === this.record.claims;
     if (mine) this.record = fresh;
@@ -238,7 +270,7 @@ export class StepRunner {
 
   private *recordFailure(claims: number): Part<void> {
     const { turn_id, step } = this.payload;
-    const record = this.world.store.record;
+    const record = this.session.record;
     yield 'load to fail';
     const current =
       record !== null && record.turn_id === turn_id && record.step === step && record.status === 'running' && record.claims === claims;

@@ -1,9 +1,10 @@
 import type { Entry, SessionStatus, TurnStepPayload } from '#libs/contracts';
-import type { CommitResult, NewEntry, TurnEvent, Write } from '../../ports/journal.js';
+import type { CommitResult, NewEntry, RememberedSend, TurnEvent, Write } from '../../ports/journal.js';
 import { isTerminal, type ParkedMessage, type TurnRecord } from '../../record/record.js';
 
-/** A commit as it took effect: what it wrote over, and what it wrote. */
+/** What a commit did to one session: what it wrote over, and what it wrote. */
 export interface Committed {
+  session: SessionState;
   before: TurnRecord | null;
   after: TurnRecord | null;
   writes: readonly Write[];
@@ -11,27 +12,67 @@ export interface Committed {
   repeated: readonly string[];
 }
 
-/** The store of one session in memory, with exactly what `Journal` promises: guards first, then all writes or none. */
+/** The store in memory, with exactly what `Journal` promises: guards of all sessions first, then all writes or none. */
 export class MemoryStore {
+  readonly sessions = new Map<string, SessionState>();
+  readonly keys = new Map<string, RememberedSend>();
+  readonly events: TurnEvent[] = [];
+
+  constructor(private readonly committed: (commit: Committed) => void) {}
+
+  of(sessionId: string): SessionState {
+    const session = this.sessions.get(sessionId) ?? new SessionState(sessionId);
+    this.sessions.set(sessionId, session);
+    return session;
+  }
+
+  commit(writes: readonly Write[]): CommitResult {
+    const isNew = writes.every((write) => write.kind !== 'remember-key' || !this.keys.has(write.key));
+    if (!isNew || !writes.every((write) => this.of(sessionOf(write) ?? '').holds(write))) return 'conflict';
+    for (const write of writes) {
+      if (write.kind === 'remember-key') this.keys.set(write.key, write.answer);
+      if (write.kind === 'emit') this.events.push(write.event);
+    }
+    for (const sessionId of new Set(writes.map(sessionOf)))
+      if (sessionId !== null) this.committed(this.of(sessionId).commit(writes.filter((write) => sessionOf(write) === sessionId)));
+    return 'committed';
+  }
+}
+
+/** The session that a write is about; null for those of none. */
+export function sessionOf(write: Write): string | null {
+  switch (write.kind) {
+    case 'save-record':
+      return write.record.session_id;
+    case 'enqueue-step':
+      return write.payload.session_id;
+    case 'emit':
+      return write.event.payload.session_id;
+    case 'remember-key':
+      return null;
+    default:
+      return write.session_id;
+  }
+}
+
+/** What is stored of one session. */
+export class SessionState {
   record: TurnRecord | null = null;
   entries: Entry[] = [];
   parked: ParkedMessage[] = [];
   /** The queued step. */
   job: TurnStepPayload | null = null;
   status: SessionStatus = 'idle';
-  readonly events: TurnEvent[] = [];
 
-  constructor(private readonly committed: (commit: Committed) => void) {}
+  constructor(readonly id: string) {}
 
-  commit(writes: readonly Write[]): CommitResult {
-    if (!writes.every((write) => this.holds(write))) return 'conflict';
+  commit(writes: readonly Write[]): Committed {
     const before = this.record;
     const repeated = writes.flatMap((write) =>
       write.kind === 'append-entry' && this.entry(write.entry.entry_id) !== null ? [write.entry.entry_id] : [],
     );
     for (const write of writes) this.apply(write);
-    this.committed({ before, after: this.record, writes, repeated });
-    return 'committed';
+    return { session: this, before, after: this.record, writes, repeated };
   }
 
   /** Another process takes the queued step over: a former owner that still lives can save nothing more. */
@@ -44,7 +85,7 @@ export class MemoryStore {
     return this.entries.find((entry) => entry.id === id) ?? null;
   }
 
-  private holds(write: Write): boolean {
+  holds(write: Write): boolean {
     switch (write.kind) {
       case 'save-record': {
         if ((this.record?.version ?? null) !== write.expectedVersion) return false;
@@ -53,10 +94,14 @@ export class MemoryStore {
       case 'check-record':
         return this.record?.version === write.version;
       case 'park-message':
-        return this.record !== null && this.record.turn_id === write.turn_id && this.record.status === 'running';
+        return this.record !== null && this.record.turn_id === write.turn_id && this.takesMessages(write.pending === true);
       default:
         return true;
     }
+  }
+
+  private takesMessages(pending: boolean): boolean {
+    return this.record?.status === 'running' || (pending && this.record?.status === 'awaiting_functions');
   }
 
   private apply(write: Write): void {
@@ -90,8 +135,6 @@ export class MemoryStore {
         this.job = null;
         return;
       case 'emit':
-        this.events.push(write.event);
-        return;
       case 'ensure-session':
       case 'check-record':
       case 'remember-key':

@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type AssistantMessage, type Entry, entryIds, type TurnStepPayload } from '#libs/contracts';
-import type { CommitResult, Write } from '../../ports/journal.js';
+import type { ChildEndedEvent, CommitResult, Write } from '../../ports/journal.js';
 import { isLive, isTerminal, type TurnOptions, type TurnRecord } from '../../record/record.js';
 import type { PlannedCall } from '../calls.js';
 import type { CallResult, Decision, Screening, TurnFailure, TurnInput } from '../decision.js';
 import { decide } from '../machine.js';
-import { expire, resolve, send, stop, takeLeftover } from './callers.js';
-import { checkAssistants, checkCommit, checkInvocation, checkMessages, checkResults, checkSeen } from './checks.js';
-import { type Actor, type Command, StepRunner, StoreFailure } from './shell.js';
-import { MemoryStore } from './store.js';
+import { answerParent, expire, resolve, send, stop, takeLeftover } from './callers.js';
+import { checkAssistants, checkCommit, checkInvocation, checkMessages, checkResults, checkSeen, checkStopped } from './checks.js';
+import { type Actor, type Command, type Sight, StepRunner, StoreFailure } from './shell.js';
+import { MemoryStore, sessionOf } from './store.js';
 
 /** What the model does in one generation; `sketches` are the partials that are stored meanwhile. */
 export interface Reply {
@@ -32,8 +32,11 @@ export interface Happening {
     | 'stop'
     | 'resolve'
     | 'expire'
-    | 'leftover';
+    | 'leftover'
+    | 'answer';
   n: number;
+  /** Picks the session, or the actor that goes on. */
+  at: number;
 }
 
 /** A whole history: what the turns may do, what the model says, and what happens in which order. */
@@ -49,20 +52,28 @@ export interface Violation {
 }
 
 const SESSION = 's_1';
+/** How the entries of tasks of children begin. */
+const TASK_ENTRY = entryIds.idempotent('task_');
 /** Actions after the last happening within which everything must have come to rest. */
-const REST_LIMIT = 3_000;
+const REST_LIMIT = 10_000;
 
-/** A store, a model, the executors and callers of one session, and the watch over what they do. */
+/** A store, a model, the executors and callers of a session and its children, and the watch over what they do. */
 export class World {
   readonly violations: Violation[] = [];
   readonly trace: string[] = [];
   readonly store = new MemoryStore((committed) => {
     checkCommit(committed, this.violate);
     if (committed.after !== null && isTerminal(committed.after.status) && committed.before !== committed.after) {
-      checkResults(this.store.entries, `when the turn was ${committed.after.status}`, this.violate);
+      checkResults(committed.session.entries, `when the turn was ${committed.after.status}`, this.violate);
     }
+    checkStopped(committed, (turnId) => this.isStopped(turnId), this.violate);
   });
-  readonly accepted: string[] = [];
+  /** Turns that a stop has ended together with their descendants, and answered so. */
+  readonly stopped = new Set<string>();
+  /** Child turns whose end was delivered. */
+  readonly answered = new Set<string>();
+  private readonly parents = new Map<string, string>();
+  private readonly acceptedOf = new Map<string, string[]>();
   private readonly actors: { name: string; actor: Actor; runner: StepRunner | null }[] = [];
   private readonly delivered: TurnStepPayload[] = [];
   private readonly invocations = new Map<string, number>();
@@ -82,6 +93,19 @@ export class World {
     this.trace.push(`!! ${invariant}: ${what}`);
   };
 
+  /** The messages that a session has accepted, in order. */
+  accepted(sessionId: string): string[] {
+    const known = this.acceptedOf.get(sessionId) ?? [];
+    this.acceptedOf.set(sessionId, known);
+    return known;
+  }
+
+  /** True when a stop of the turn, or of one above it, has been answered. */
+  private isStopped(turnId: string): boolean {
+    const parent = this.parents.get(turnId);
+    return this.stopped.has(turnId) || (parent !== undefined && this.isStopped(parent));
+  }
+
   now(): number {
     this.time += 1;
     return this.time;
@@ -91,9 +115,11 @@ export class World {
   play(): this {
     for (const happening of this.history.happenings) this.happen(happening);
     this.comeToRest();
-    checkMessages(this.store.entries, this.accepted, this.violate);
-    checkResults(this.store.entries, 'at the end', this.violate);
-    checkAssistants(this.store.entries, this.generatedIds, this.violate);
+    for (const { id, entries } of this.store.sessions.values()) {
+      checkMessages(entries, this.accepted(id), this.violate);
+      checkResults(entries, 'at the end', this.violate);
+      checkAssistants(entries, this.generatedIds, this.violate);
+    }
     const ended = new Map<string, number>();
     for (const event of this.store.events)
       if (event.type === 'harness::turn-completed') ended.set(event.payload.turn_id, (ended.get(event.payload.turn_id) ?? 0) + 1);
@@ -106,6 +132,13 @@ export class World {
   }
 
   decide(record: TurnRecord, input: TurnInput): Decision {
+    const decision = this.decided(record, input);
+    const { status } = decision.record;
+    if (status !== 'running' && decision.next.do !== 'rest') this.violate('I8', `${decision.next.do} for a turn that is ${status}`);
+    return decision;
+  }
+
+  private decided(record: TurnRecord, input: TurnInput): Decision {
     if (this.options.checkPurity !== true) return decide(record, input);
     const frozen = [deepFreeze(record), deepFreeze(input)] as const;
     const [first, second] = [decide(...frozen), decide(...frozen)];
@@ -113,21 +146,36 @@ export class World {
     return deepFreeze(first);
   }
 
-  /** Commits; `seen` is what the model had before it when it said its last word. */
-  commit(writes: readonly Write[], point: string, seen?: ReadonlySet<string>): CommitResult {
+  commit(writes: readonly Write[], point: string, sight?: Sight): CommitResult {
+    for (const write of writes) {
+      if (write.kind !== 'emit' || write.event.type !== 'harness::turn-started') continue;
+      const { turn_id, parent } = write.event.payload;
+      if (parent) this.parents.set(turn_id, parent.turn_id);
+    }
     const result = this.store.commit(writes);
-    if (result === 'committed' && seen !== undefined) checkSeen(this.store, seen, this.violate);
-    const { record, job } = this.store;
-    this.trace.push(
-      `   ${point} ${result}: ${record?.turn_id} v${record?.version} ${record?.status} step ${record?.step}/${record?.phase}, job ${job?.step ?? 'none'}`,
-    );
+    if (result === 'committed' && sight !== undefined) checkSeen(sight.session, sight.seen, this.violate);
+    if (result === 'committed') this.noteTasks(writes);
+    this.trace.push(`   ${point} ${result}: ${[...new Set(writes.map(sessionOf))].map((id) => this.stateOf(id)).join('; ')}`);
     return result;
+  }
+
+  /** The task of a child is a message that its session has accepted. */
+  private noteTasks(writes: readonly Write[]): void {
+    for (const write of writes)
+      if (write.kind === 'append-entry' && write.entry.entry_id.startsWith(TASK_ENTRY))
+        this.accepted(write.session_id).push(write.entry.entry_id);
+  }
+
+  private stateOf(sessionId: string | null): string {
+    const { record, job } = this.store.of(sessionId ?? SESSION);
+    return `${record?.turn_id} v${record?.version} ${record?.status} step ${record?.step}/${record?.phase}, job ${job?.step ?? 'none'}`;
   }
 
   /** A generation begins: the transcript before it must be whole. */
   generating(record: TurnRecord, window: readonly Entry[], entryId: string): Reply {
     // An executor that has lost its step may work on what it read before; nothing of it is stored.
-    if (this.store.record?.version === record.version) checkResults(window, 'before a generation', this.violate, entryId);
+    if (this.store.of(record.session_id).record?.version === record.version)
+      checkResults(window, 'before a generation', this.violate, entryId);
     if (record.turn_count >= record.options.max_turns)
       this.violate('limit', `generation ${record.turn_count + 1} of ${record.options.max_turns}`);
     const id = entryIds.assistant(record.turn_id, record.step);
@@ -142,7 +190,7 @@ export class World {
     const key = `${record.turn_id} ${call.id}`;
     const times = (this.invocations.get(key) ?? 0) + 1;
     this.invocations.set(key, times);
-    checkInvocation(record, this.store.record, call, times, this.violate);
+    checkInvocation(record, this.store.of(record.session_id).record, call, times, this.violate);
     if (typeof call.arguments === 'object' && call.arguments !== null && 'held' in call.arguments)
       this.trace.push('   with held arguments');
     return { content: [{ type: 'text', text: 'ok' }], details: null, is_error: times % 2 === 0 };
@@ -164,59 +212,76 @@ export class World {
   }
 
   /** The signal of every running step of the session, as a stop gives it. */
-  abortAll(): void {
-    for (const { runner } of this.actors) if (runner !== null) runner.aborted = true;
+  abortAll(sessionId: string): void {
+    for (const { runner } of this.actors) if (runner?.payload.session_id === sessionId) runner.aborted = true;
   }
 
-  get stepsRun(): number {
-    return this.actors.filter(({ runner }) => runner !== null).length;
+  stepsRun(sessionId: string): number {
+    return this.actors.filter(({ runner }) => runner?.payload.session_id === sessionId).length;
   }
 
-  private happen({ kind, n }: Happening): void {
+  private happen({ kind, n, at }: Happening): void {
+    const sessions = [...this.store.sessions.values()];
+    // Mostly the first session, else one of the children.
+    const session = at % 2 === 0 ? this.store.of(SESSION) : (sessions[at % Math.max(1, sessions.length)] ?? this.store.of(SESSION));
     switch (kind) {
       case 'go':
       case 'fail-before':
       case 'fail-after':
-        if (this.actors.length === 0) this.deliver(this.store.job);
-        else this.resume(n % this.actors.length, kind);
+        if (this.actors.length === 0) this.deliverAll();
+        else this.resume((n + at) % this.actors.length, kind);
         return;
       case 'deliver':
-        this.deliver(this.store.job);
+        this.deliver(session.job);
         return;
       case 'deliver-old':
-        this.deliver(this.delivered[n % Math.max(1, this.delivered.length)] ?? null);
+        this.deliver(this.delivered[(n + at) % Math.max(1, this.delivered.length)] ?? null);
         return;
       case 'crash':
         this.trace.push('crash');
         this.actors.splice(0);
-        this.store.takeOver();
-        this.deliver(this.store.job);
+        for (const each of sessions) each.takeOver();
+        this.deliverAll();
         return;
       case 'stall':
         this.trace.push('another process takes over from a stalled one');
-        this.store.takeOver();
-        this.deliver(this.store.job);
+        session.takeOver();
+        this.deliver(session.job);
         return;
       case 'send':
-        this.start('send', send(this, SESSION, this.accepted.length), null);
+        this.start('send', send(this, session.id, this.accepted(session.id).length), null);
         return;
       case 'stop':
-        this.start('stop', stop(this, n), null);
+        this.start('stop', stop(this, session.id, n), null);
         return;
       case 'resolve':
-        this.start('resolve', resolve(this, n), null);
+        this.start('resolve', resolve(this, session.id, n), null);
         return;
       case 'expire':
-        this.start('sweep', expire(this), null);
+        this.start('sweep', expire(this, session.id), null);
         return;
       case 'leftover':
-        this.start('leftover', takeLeftover(this, SESSION), null);
+        this.start('leftover', takeLeftover(this, session.id), null);
         return;
+      case 'answer': {
+        const ended = this.ends[(n + at) % Math.max(1, this.ends.length)];
+        if (ended !== undefined) this.start('answer', answerParent(this, ended), null);
+        return;
+      }
       default: {
         const unknown: never = kind;
         throw new Error(`unknown happening ${String(unknown)}`);
       }
     }
+  }
+
+  /** The ends of children so far, whether they were delivered or not. */
+  private get ends(): ChildEndedEvent[] {
+    return this.store.events.filter((event) => event.type === 'harness::child-ended');
+  }
+
+  private deliverAll(): void {
+    for (const { job } of this.store.sessions.values()) this.deliver(job);
   }
 
   private deliver(payload: TurnStepPayload | null): void {
@@ -254,13 +319,35 @@ export class World {
     this.trace.push('-- comes to rest');
     for (let actions = 0; actions < REST_LIMIT; actions += 1) {
       if (this.actors.length > 0) this.resume(actions % this.actors.length, 'go');
-      else if (this.store.job !== null) this.deliver(this.store.job);
-      else if (this.store.record?.status === 'awaiting_functions') this.start('sweep', expire(this), null);
-      else if (this.store.parked.length > 0) this.start('leftover', takeLeftover(this, SESSION), null);
-      else break;
+      else if (!this.goOn()) break;
     }
-    if (isLive(this.store.record)) this.violate('live', `the turn is ${this.store.record.status} and nothing goes on with it`);
-    if (this.store.parked.length > 0) this.violate('live', `${this.store.parked.length} messages are parked for ever`);
+    for (const { id, record, parked } of this.store.sessions.values()) {
+      if (isLive(record)) this.violate('live', `the turn of ${id} is ${record.status} and nothing goes on with it`);
+      if (parked.length > 0) this.violate('live', `${parked.length} messages of ${id} are parked for ever`);
+    }
+  }
+
+  /** Starts what is still to be done; false when there is nothing. A sweep comes only when nothing else is left. */
+  private goOn(): boolean {
+    const sessions = [...this.store.sessions.values()];
+    const queued = sessions.filter((session) => session.job !== null);
+    const ended = this.ends.find(({ payload }) => !this.answered.has(payload.turn_id));
+    const left = sessions.find(({ record, parked }) => parked.length > 0 && !isLive(record));
+    const waits = sessions.filter(({ record }) => record?.status === 'awaiting_functions');
+    if (queued.length > 0) for (const { job } of queued) this.deliver(job);
+    else if (ended !== undefined) this.start('answer', answerParent(this, ended), null);
+    else if (left !== undefined) this.start('leftover', takeLeftover(this, left.id), null);
+    else for (const { id } of waits) this.start('sweep', expire(this, id), null);
+    for (const { record } of waits) if (ended === undefined) this.checkChildren(record);
+    return this.actors.length > 0;
+  }
+
+  /** Once all ends are delivered, no call waits for a child that has ended. */
+  private checkChildren(record: TurnRecord | null): void {
+    for (const { id, state, child } of record?.calls ?? []) {
+      if (state === 'pending' && child !== undefined && this.answered.has(child.turn_id))
+        this.violate('child', `call ${id} of ${record?.turn_id} waits for ${child.turn_id}, which has ended`);
+    }
   }
 }
 
