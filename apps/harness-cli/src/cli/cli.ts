@@ -5,7 +5,8 @@ import { Output, type OutputStream } from '../render/output.js';
 import { sanitizeLine } from '../render/sanitize.js';
 import { Screen } from '../render/screen.js';
 import { canMoveCursor, type Style, styleOf, wantsColor } from '../render/style.js';
-import { CliError, EXIT, type ExitCode } from './exit.js';
+import { EXIT, type ExitCode } from './exit.js';
+import type { RuntimeRequest } from './open-runtime.js';
 
 export type Signal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
@@ -16,7 +17,7 @@ export interface CliIo {
   stderr: OutputStream;
   env: NodeJS.ProcessEnv;
   signals: { on(signal: Signal, handler: () => void): unknown; off(signal: Signal, handler: () => void): unknown };
-  openRuntime(options: OpenRuntimeOptions): Promise<EmbeddedRuntime>;
+  openRuntime(request: RuntimeRequest): Promise<EmbeddedRuntime>;
   /** Ends the process at once. */
   exit(code: number): void;
   /** Milliseconds since the epoch. */
@@ -70,22 +71,21 @@ export class Cli {
     return dataDir(this.global.dataDir, this.io.env);
   }
 
-  /** Opens the data folder, gives the runtime to `use` and closes it on every path. */
+  /** Opens the data folder, or the connection to `--url`, gives the runtime to `use` and closes it on every path. */
   async withRuntime<T>(
     role: RuntimeRole,
     use: (runtime: EmbeddedRuntime) => Promise<T>,
     log: OpenRuntimeOptions['log'] = this.log,
   ): Promise<T> {
     const { url } = this.global;
-    if (url !== undefined) {
-      throw new CliError(
-        EXIT.unreachable,
-        'cli/url_unsupported',
-        `${sanitizeLine(url)} is not reachable: this version works on a data folder only, not over a URL`,
-        'Leave --url out, and name the data folder with --data-dir.',
-      );
-    }
-    const runtime = await this.io.openRuntime({ dataDir: this.dataDir().path, role, log });
+    const token = this.io.env['HARNESS_GATEWAY_TOKEN'];
+    const runtime = await this.io.openRuntime({
+      dataDir: this.dataDir().path,
+      role,
+      log,
+      ...(url === undefined ? {} : { url }),
+      ...(token === undefined || token === '' ? {} : { token }),
+    });
     try {
       return await use(runtime);
     } finally {

@@ -1,9 +1,22 @@
 import type { EmbeddedRuntime, OpenRuntimeOptions } from '#libs/local';
 import { folderFault } from '../input/data-dir.js';
-import { CliError, EXIT } from './exit.js';
+import { CliError, EXIT, usageError } from './exit.js';
 
-/** Opens the embedded runtime, which is loaded only now; says first when the data folder cannot be one. */
-export async function openRuntime(options: OpenRuntimeOptions): Promise<EmbeddedRuntime> {
+/** A data folder to open, or the address of a harness that runs somewhere else. */
+export interface RuntimeRequest extends OpenRuntimeOptions {
+  url?: string;
+  /** What the gateway at `url` wants to be shown. */
+  token?: string;
+}
+
+/** Opens a runtime, which is loaded only now; says first when the data folder cannot be one. */
+export async function openRuntime({ url, token, ...options }: RuntimeRequest): Promise<EmbeddedRuntime> {
+  if (url !== undefined) {
+    if (options.role === 'worker')
+      throw usageError('--url is for commands that talk to a worker, and this one is a worker', 'Leave --url out.');
+    const { openRemote } = await import('#libs/local');
+    return await openRemote({ url: webSocketUrl(url), log: options.log, ...(token === undefined ? {} : { token }) });
+  }
   const fault = await folderFault(options.dataDir);
   if (fault !== null)
     throw new CliError(
@@ -14,4 +27,11 @@ export async function openRuntime(options: OpenRuntimeOptions): Promise<Embedded
     );
   const local = await import('#libs/local');
   return await local.openRuntime(options);
+}
+
+function webSocketUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || (url.protocol !== 'ws:' && url.protocol !== 'wss:'))
+    throw usageError(`--url must be a WebSocket address such as ws://127.0.0.1:49134, not ${JSON.stringify(text)}`);
+  return text;
 }

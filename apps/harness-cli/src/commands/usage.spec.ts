@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { HarnessError } from '#libs/contracts';
 import { FakeRuntime, run } from '../../test/fake.js';
 import { Cli } from '../cli/cli.js';
+import type { RuntimeRequest } from '../cli/open-runtime.js';
 import { lightProgram } from '../cli/program.js';
 import { COMMANDS } from './index.js';
 
@@ -61,11 +62,15 @@ describe('C51 usage', () => {
     expect(await run(['sessions', '-V'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) as string });
   });
 
-  it('refuses a URL in this version', async () => {
-    expect(await run(['sessions', '--url', 'ws://x'])).toMatchObject({
-      code: 3,
-      stderr: expect.stringContaining('ws://x is not reachable') as string,
-    });
+  it('opens what --url names, with the token of the environment', async () => {
+    const asked: RuntimeRequest[] = [];
+    const open = (request: RuntimeRequest) => {
+      asked.push(request);
+      return Promise.reject(new HarnessError('harness/unreachable', 'nobody is there'));
+    };
+    const result = await run(['sessions', '--url', 'ws://x'], { open, env: { HARNESS_GATEWAY_TOKEN: 'open sesame' } });
+    expect(asked).toMatchObject([{ url: 'ws://x', token: 'open sesame', role: 'reader' }]);
+    expect(result).toMatchObject({ code: 3, stderr: expect.stringContaining('nobody is there') as string });
   });
 });
 
