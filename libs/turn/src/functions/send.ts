@@ -11,15 +11,22 @@ import {
   type SendRequest,
   type SendResponse,
 } from '#libs/contracts';
-import type { LoopPorts } from '../loop/ports.js';
-import type { RememberedSend, Write } from '../ports/journal.js';
-import type { HarnessSettings } from '../ports/settings.js';
+import type { Clock, Feed, HarnessSettings, Journal, RememberedSend, SettingsSource, Transcript, Write } from '../ports/index.js';
 import { isLive, type ParkedMessage, type TurnOptions, type TurnRecord } from '../record/record.js';
 import { acceptMessage, acceptMetadata, acceptSessionId, freezeOptions, invalidRequest } from './accept.js';
 import { seedWrites, takeParked } from './seed.js';
 
 /** How often a send begins again when another one wins the session. */
 const MAX_RACES = 200;
+
+/** What a send works with. */
+export interface SendPorts {
+  journal: Pick<Journal, 'load' | 'parked' | 'recall' | 'commit'>;
+  transcript: Pick<Transcript, 'entry'>;
+  settings: SettingsSource;
+  feed: Pick<Feed, 'publish'>;
+  clock: Clock;
+}
 
 /** What a send asks for, checked. */
 interface Accepted {
@@ -38,7 +45,7 @@ interface Accepted {
  * exclude each other in the store, so that a session has one live turn and no message is left without a reply.
  * Throws `harness/invalid_request`, `harness/invalid_message_role`, `harness/idempotency_conflict` or `harness/storage`.
  */
-export async function send(ports: LoopPorts, request: SendRequest): Promise<SendResponse> {
+export async function send(ports: SendPorts, request: SendRequest): Promise<SendResponse> {
   const asked = accept(request, ports.settings.current(), ports.clock.now());
   for (let race = 0; race < MAX_RACES; race += 1) {
     const repeat = asked.key === null ? null : await ports.journal.recall(asked.key);
@@ -51,13 +58,13 @@ export async function send(ports: LoopPorts, request: SendRequest): Promise<Send
 }
 
 /** True when the session has the entry of a key already, although the key is forgotten: what comes now is another message. */
-async function isTaken({ journal, transcript }: LoopPorts, { session_id, entry_id }: Accepted): Promise<boolean> {
+async function isTaken({ journal, transcript }: SendPorts, { session_id, entry_id }: Accepted): Promise<boolean> {
   const waits = (await journal.parked(session_id)).some((parked) => parked.entry_id === entry_id);
   return waits || (await transcript.entry(session_id, entry_id)) !== null;
 }
 
 /** One try; null when the session changed in between. */
-async function attempt(ports: LoopPorts, asked: Accepted): Promise<SendResponse | null> {
+async function attempt(ports: SendPorts, asked: Accepted): Promise<SendResponse | null> {
   const { journal, clock, settings } = ports;
   const { session_id } = asked;
   const now = clock.now();

@@ -1,4 +1,5 @@
-import type { AssistantMessage, ContentBlock, ErrorKind, JsonObject, JsonValue } from '#libs/contracts';
+import type { AssistantMessage, ContentBlock, ErrorKind, JsonObject, JsonValue, Usage } from '#libs/contracts';
+import type { CompactionData } from '../context/compaction.js';
 import type { Write } from '../ports/journal.js';
 import type { ParkedMessage, TurnRecord } from '../record/record.js';
 import type { PlannedCall } from './calls.js';
@@ -64,7 +65,11 @@ export type TurnInput =
       deliverable: Deliverable;
       limits: Limits;
       annotations?: JsonObject;
+      /** What else the generation took, beside the message's own usage. */
+      spent?: Usage;
     }
+  /** The older part of the conversation was summed up, since the request did not fit: stored before the model is asked. */
+  | { type: 'compacted'; now: number; data: CompactionData; usage: Usage | null }
   /** There is nothing that a model could reply to: the conversation ends with its own message. `last` is that message when it is of this turn. */
   | { type: 'nothing-to-reply'; now: number; last: AssistantMessage | null; deliverable: Deliverable; waiting: boolean; limits: Limits }
   | { type: 'generation-failed'; now: number; partial: AssistantMessage | null; failure: TurnFailure; limits: Limits }

@@ -1,4 +1,5 @@
 import { entryIds, type JsonObject, textOf } from '#libs/contracts';
+import { COMPACTION } from '../context/compaction.js';
 import type { Write } from '../ports/journal.js';
 import { type CallCheckpoint, isTerminal, type TurnRecord } from '../record/record.js';
 import { addUsage } from '../record/totals.js';
@@ -7,7 +8,7 @@ import type { PlannedCall } from './calls.js';
 import type { Decision, TurnInput } from './decision.js';
 import { cancel, complete, completeAtLimit, fail, partialWrite } from './finish.js';
 import { expired, resolved } from './pending.js';
-import { hookDenied, refusedResult, resultWrite, unknownOutcome } from './results.js';
+import { customWrite, hookDenied, refusedResult, resultWrite, unknownOutcome } from './results.js';
 
 /**
  * The turn machine: what to write and what to do next, given the record and what just happened. It does no I/O, reads
@@ -22,6 +23,8 @@ export function decide(record: TurnRecord, given: TurnInput): Decision {
       return begin(record, input);
     case 'generated':
       return generated(record, input);
+    case 'compacted':
+      return compacted(record, input);
     case 'generation-failed':
       return generationFailed(record, input);
     case 'call-returned':
@@ -62,6 +65,7 @@ function asStopped(input: TurnInput): TurnInput {
       return { type: 'stopped', now: input.now, partial: input.partial, returned: null };
     case 'call-returned':
       return { type: 'stopped', now: input.now, partial: null, returned: { call_id: input.call_id, result: input.result } };
+    case 'compacted':
     case 'nothing-to-reply':
     case 'call-screened':
     case 'call-spawned':
@@ -85,6 +89,7 @@ function asStopped(input: TurnInput): TurnInput {
 function isLate(record: TurnRecord, input: TurnInput): boolean {
   switch (input.type) {
     case 'generated':
+    case 'compacted':
     case 'generation-failed':
     case 'nothing-to-reply':
     case 'vetoed':
@@ -141,7 +146,7 @@ function generated(record: TurnRecord, input: Input<'generated'>): Decision {
     ...record,
     turn_count: record.turn_count + 1,
     call_count: record.call_count + plan.length,
-    totals: addUsage(record.totals, message.usage ?? null),
+    totals: addUsage(addUsage(record.totals, message.usage ?? null), input.spent ?? null),
     result: text === '' ? record.result : text,
     failures: 0,
   };
@@ -242,6 +247,13 @@ function callSpawned(record: TurnRecord, input: Input<'call-spawned'>): Decision
   const pending: CallCheckpoint = { ...call, state: 'pending', child: input.child, expires_at: input.expires_at };
   const children = [...record.children, { function_call_id: call.id, ...input.child }];
   return advance(record, { ...withCall(record, pending), children }, { ...input, writes: [...input.writes] });
+}
+
+/** The summary and what it has cost are stored together, so that after a crash it is neither made nor counted again. */
+function compacted(record: TurnRecord, { data, usage, now }: Input<'compacted'>): Decision {
+  const after: TurnRecord = { ...record, version: record.version + 1, totals: addUsage(record.totals, usage) };
+  const entry = customWrite(record, entryIds.compaction(record.turn_id, record.step), COMPACTION, data, now);
+  return { record: after, writes: [entry, save(record, after)], next: { do: 'generate' } };
 }
 
 function generationFailed(record: TurnRecord, input: Input<'generation-failed'>): Decision {

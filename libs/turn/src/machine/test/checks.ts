@@ -24,6 +24,11 @@ export function checkCommit({ session, before, after, writes, repeated }: Commit
   if (before !== null && isTerminal(before.status) && sameTurn) violate('I6', `the terminal record of ${record.turn_id} changed`);
   if (completed.length !== (isTerminal(record.status) ? 1 : 0))
     violate('I6', `${completed.length} turn-completed with a record that is ${record.status}`);
+  const told = writes.filter((write) => write.kind === 'emit' && write.event.type === 'harness::child-ended').length;
+  if (told !== (isTerminal(record.status) && record.parent !== null ? 1 : 0))
+    violate('child', `${told} ends of a child are told with ${record.turn_id}, which is ${record.status}`);
+  if (sameTurn && writes.some((write) => write.kind === 'emit' && write.event.type === 'harness::turn-started'))
+    violate('child', `${record.turn_id} began twice`);
   const grew = sameTurn ? record.step - before.step : 0;
   if (grew < 0 || grew > 1) violate('I11', `step ${before?.step} became ${record.step}`);
   const wanted = isTerminal(record.status) || record.status === 'awaiting_functions' ? 'none' : grew === 1 || !sameTurn ? 'one' : 'any';
