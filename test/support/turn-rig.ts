@@ -11,6 +11,7 @@ import type {
   StatusReport,
   StopResponse,
 } from '#libs/contracts';
+import type { GatewaySettings } from '#libs/iii';
 import { type EmbeddedRuntime, openRuntime, type RuntimeRole } from '#libs/local';
 import type { FeedEvent } from '#libs/turn';
 import { type DiskSession, readDisk } from './disk.js';
@@ -29,6 +30,7 @@ export interface TurnRigOptions {
   dataDir?: string;
   role?: RuntimeRole;
   leaseMs?: number;
+  gateway?: GatewaySettings;
   prepare?: (runtime: EmbeddedRuntime) => void | Promise<void>;
 }
 
@@ -56,6 +58,7 @@ export class TurnRig {
       dataDir: rig.dataDir,
       role: options.role ?? 'client',
       ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
+      ...(options.gateway === undefined ? {} : { gateway: options.gateway }),
       prepare: async (opened) => {
         opened.feed.subscribe((event) => rig.take(event));
         await rig.model.register(opened.bus);

@@ -14,6 +14,14 @@ export interface TriggerRequest {
   metadata?: JsonValue;
   /** Ends the call early. Only an in-process target can see it; the caller is released in any case. */
   signal?: AbortSignal;
+  /** The trace that the call belongs to; nested calls inherit it. */
+  trace?: TraceContext;
+}
+
+/** W3C trace context, as it travels beside a call. */
+export interface TraceContext {
+  traceparent?: string;
+  baggage?: string;
 }
 
 /** What a handler gets beside its payload. */
@@ -22,6 +30,11 @@ export interface InvocationContext {
   readonly metadata: JsonValue | undefined;
   /** Aborted when the caller gave up or the timeout passed. */
   readonly signal: AbortSignal;
+  /** Id of the worker that calls; undefined when the engine itself does. */
+  readonly caller?: string | undefined;
+  /** How the call is delivered; a result of a void call is not waited for. */
+  readonly action?: TriggerAction | undefined;
+  readonly trace?: TraceContext | undefined;
   /** Calls another function; provenance (`metadata.agent`) is inherited. */
   trigger<T = unknown>(request: TriggerRequest): Promise<T>;
 }
@@ -60,6 +73,8 @@ export interface TriggerTypeDefinition {
 export interface TriggerTypeHandler {
   registerTrigger(trigger: TriggerRegistration): void | Promise<void>;
   unregisterTrigger(trigger: TriggerRegistration): void | Promise<void>;
+  /** True for a binding that holds even while the worker of its function is away; without it none does. */
+  isGuard?(trigger: TriggerRegistration): boolean;
 }
 
 /** A handle that takes a registration back. Doing so twice is harmless. */

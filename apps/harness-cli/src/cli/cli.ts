@@ -76,6 +76,7 @@ export class Cli {
     role: RuntimeRole,
     use: (runtime: EmbeddedRuntime) => Promise<T>,
     log: OpenRuntimeOptions['log'] = this.log,
+    gateway?: OpenRuntimeOptions['gateway'],
   ): Promise<T> {
     const { url } = this.global;
     const token = this.io.env['HARNESS_GATEWAY_TOKEN'];
@@ -83,6 +84,7 @@ export class Cli {
       dataDir: this.dataDir().path,
       role,
       log,
+      ...(gateway === undefined ? {} : { gateway }),
       ...(url === undefined ? {} : { url }),
       ...(token === undefined || token === '' ? {} : { token }),
     });

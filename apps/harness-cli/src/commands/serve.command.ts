@@ -26,6 +26,8 @@ Example:
   protected async execute(): Promise<ExitCode> {
     const { cli } = this;
     const { workerLog } = await import('../serve/worker-log.js');
+    const { gatewaySettings } = await import('#libs/iii');
+    const gateway = gatewaySettings(cli.io.env);
     const log = workerLog(cli.stderr, cli.err, cli.io.env, cli.global.debug === true);
     let signalled: (signal: string) => void = () => undefined;
     const first = new Promise<string>((resolve) => {
@@ -41,8 +43,9 @@ Example:
       return await cli.withRuntime(
         'worker',
         async (runtime) => {
-          log('info', 'ready', { data_dir: runtime.dataDir, pid: process.pid });
-          cli.print(`${cli.name} is ready: data folder ${sanitizeLine(runtime.dataDir)}, process ${process.pid}`);
+          const { dataDir, gatewayUrl } = runtime;
+          log('info', 'ready', { data_dir: dataDir, pid: process.pid, gateway: gatewayUrl });
+          cli.print(`${cli.name} is ready: data folder ${sanitizeLine(dataDir)}, process ${process.pid}, gateway ${gatewayUrl ?? 'none'}`);
           const signal = await first;
           log('info', 'draining', { signal, grace_ms: GRACE_MS });
           hurry = () => {
@@ -54,6 +57,7 @@ Example:
           return EXIT.ok;
         },
         log,
+        gateway,
       );
     } finally {
       interrupts.close();

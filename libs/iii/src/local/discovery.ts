@@ -1,5 +1,5 @@
 import type { JsonValue, Schema } from '#libs/contracts';
-import { BusError, type FunctionDefinition, type FunctionHandler, type RegisterTriggerInput } from '../bus.js';
+import { BusError, type FunctionDefinition, type FunctionHandler, type InvocationContext, type RegisterTriggerInput } from '../bus.js';
 import { violation } from '../validation.js';
 import { type FunctionRecord, isInternal } from './functions.js';
 import type { EngineTables } from './tables.js';
@@ -115,14 +115,14 @@ export function discoveryFunctions(engine: EngineTables): { definition: Function
     id: string,
     description: string,
     schema: Schema,
-    run: (query: T) => unknown,
+    run: (query: T, context: InvocationContext) => unknown,
   ): { definition: FunctionDefinition; handler: FunctionHandler } => ({
     definition: { id, description, request_format: schema },
-    handler: (payload) => {
+    handler: (payload, context) => {
       const query = payload ?? {};
       const wrong = violation(schema, query);
       if (wrong !== null) throw new BusError('INVALID_ARGUMENTS', wrong, id);
-      return run(query as T);
+      return run(query as T, context);
     },
   });
   const listQuery = {
@@ -251,8 +251,8 @@ export function discoveryFunctions(engine: EngineTables): { definition: Function
       'engine::channels::create',
       'Makes a streaming channel and gives a reference to each end.',
       request({ buffer_size: optional('integer') }),
-      (q: { buffer_size?: number | null }) => {
-        const { writerRef, readerRef } = engine.channels.create(q.buffer_size ?? undefined);
+      (q: { buffer_size?: number | null }, { caller }) => {
+        const { writerRef, readerRef } = engine.channels.create(q.buffer_size ?? undefined, engine.workers.remote(caller)?.id);
         return { writer: writerRef, reader: readerRef };
       },
     ),

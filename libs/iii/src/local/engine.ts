@@ -9,13 +9,15 @@ import {
   type InvocationContext,
   type RegisterTriggerInput,
   type Registration,
+  type TraceContext,
+  type TriggerAction,
   type TriggerRequest,
   type TriggerTypeDefinition,
   type TriggerTypeHandler,
 } from '../bus.js';
 import { ChannelTable } from './channels.js';
 import { discoveryFunctions } from './discovery.js';
-import { FunctionTable } from './functions.js';
+import { type FunctionRecord, FunctionTable } from './functions.js';
 import type { EngineTables } from './tables.js';
 import { TriggerTable } from './triggers.js';
 import { defaultWorkerName, type WorkerRecord, WorkerTable } from './workers.js';
@@ -56,20 +58,21 @@ export class LocalEngine implements EngineTables {
   }
 
   /** Connects a worker. */
-  connect(worker: { name?: string; runtime?: string; version?: string } = {}): LocalBus {
+  connect(worker: { name?: string; runtime?: string; version?: string; remote?: boolean } = {}): LocalBus {
     const record: WorkerRecord = {
       id: randomUUID(),
       name: worker.name ?? defaultWorkerName(),
       runtime: worker.runtime ?? 'node',
       version: worker.version ?? process.version,
+      remote: worker.remote ?? false,
       connected_at: Date.now(),
     };
     this.workers.add(record);
     return new LocalBus(this, record);
   }
 
-  /** Delivers one call. Never resolves after its timeout or its signal. */
-  invoke(request: TriggerRequest): Promise<unknown> {
+  /** Delivers one call of the worker with the id `caller`. Never resolves after its timeout or its signal. */
+  invoke(request: TriggerRequest, caller?: string): Promise<unknown> {
     const action = request.action;
     if (action?.type === 'enqueue') return this.enqueue(request, action.queue);
     const record = this.functions.get(request.function_id);
@@ -77,17 +80,17 @@ export class LocalEngine implements EngineTables {
       return Promise.reject(new BusError('function_not_found', `no function ${request.function_id} is registered`, request.function_id));
     }
     if (action?.type === 'void') {
-      this.run(request, record.handler).catch((error: unknown) => {
+      this.run(request, record, caller).catch((error: unknown) => {
         this.report('a void call failed', { function_id: request.function_id, error: errorMessage(error) });
       });
       return Promise.resolve(undefined);
     }
-    return this.run(request, record.handler);
+    return this.run(request, record, caller);
   }
 
-  private run(request: TriggerRequest, handler: FunctionHandler): Promise<unknown> {
+  private run(request: TriggerRequest, { handler, worker }: FunctionRecord, caller: string | undefined): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const context = new LocalInvocation(this, request);
+      const context = new LocalInvocation(this, request, worker.id, caller);
       const give = (code: string, detail: string): void => {
         finish();
         context.abort();
@@ -135,6 +138,8 @@ class LocalInvocation implements InvocationContext {
   constructor(
     private readonly engine: LocalEngine,
     private readonly request: TriggerRequest,
+    private readonly owner: string,
+    readonly caller: string | undefined,
   ) {}
 
   get function_id(): string {
@@ -143,6 +148,14 @@ class LocalInvocation implements InvocationContext {
 
   get metadata(): JsonValue | undefined {
     return this.request.metadata;
+  }
+
+  get action(): TriggerAction | undefined {
+    return this.request.action;
+  }
+
+  get trace(): TraceContext | undefined {
+    return this.request.trace;
   }
 
   get signal(): AbortSignal {
@@ -160,7 +173,8 @@ class LocalInvocation implements InvocationContext {
     const agent = agentOf(this.request.metadata);
     const metadata =
       agent === undefined || agentOf(request.metadata) !== undefined ? request.metadata : { ...asObject(request.metadata), agent };
-    return this.engine.invoke({ ...request, metadata }) as Promise<T>;
+    const trace = request.trace ?? this.request.trace;
+    return this.engine.invoke({ ...request, metadata, ...(trace === undefined ? {} : { trace }) }, this.owner) as Promise<T>;
   }
 }
 
@@ -176,15 +190,16 @@ export class LocalBus implements Bus {
   ) {}
 
   trigger<T = unknown>(request: TriggerRequest): Promise<T> {
-    return this.engine.invoke(request) as Promise<T>;
+    return this.engine.invoke(request, this.worker.id) as Promise<T>;
   }
 
   registerFunction(definition: FunctionDefinition, handler: FunctionHandler): Registration {
     return this.engine.functions.add(this.worker, definition, handler);
   }
 
-  registerTrigger(trigger: RegisterTriggerInput): Registration {
-    return this.engine.triggers.add(this.worker, trigger);
+  /** `refused` is told when the provider of the type does not take the binding, which then waits. */
+  registerTrigger(trigger: RegisterTriggerInput, refused?: (error: unknown) => void): Registration {
+    return this.engine.triggers.add(this.worker, trigger, refused);
   }
 
   registerTriggerType(definition: TriggerTypeDefinition, handler: TriggerTypeHandler): Registration {
@@ -203,10 +218,11 @@ export class LocalBus implements Bus {
     return this.engine.channels.openReader(ref);
   }
 
-  /** Leaves the engine; everything that this worker registered goes. */
-  async disconnect(): Promise<void> {
+  /** Leaves the engine; everything that this worker registered goes, but the guards of one that was `lost`. */
+  async disconnect(_how: 'left' | 'lost' = 'left'): Promise<void> {
     this.engine.functions.removeOf(this.worker);
-    await this.engine.triggers.removeOf(this.worker);
+    this.engine.channels.removeOf(this.worker.id);
     this.engine.workers.remove(this.worker);
+    await this.engine.triggers.removeOf(this.worker);
   }
 }

@@ -44,11 +44,11 @@ export class TriggerTable {
     return { id: definition.id, unregister: () => this.removeType(type) };
   }
 
-  /** Binds at once where the type is there; a refusal is reported and the trigger stays parked. */
-  add(worker: WorkerRecord | null, input: RegisterTriggerInput): Registration {
+  /** Binds at once where the type is there; a refusal is told to `refused`, by default reported, and the trigger stays parked. */
+  add(worker: WorkerRecord | null, input: RegisterTriggerInput, refused?: (error: unknown) => void): Registration {
     const record = this.record(worker, input);
-    void this.bind(record).catch((error: unknown) =>
-      this.report(`trigger ${record.trigger.id} (${record.trigger.type}) is parked: ${String(error)}`),
+    void this.bind(record).catch(
+      refused ?? ((error: unknown) => this.report(`trigger ${record.trigger.id} (${record.trigger.type}) is parked: ${String(error)}`)),
     );
     return { id: record.trigger.id, unregister: () => void this.remove(record.trigger.id) };
   }
@@ -74,9 +74,11 @@ export class TriggerTable {
     return true;
   }
 
+  /** Everything of a worker is gone when this returns; the promise is for the providers that are told of it. */
   async removeOf(worker: WorkerRecord): Promise<void> {
     for (const type of [...this.types.values()]) if (type.worker === worker) this.removeType(type);
-    for (const record of [...this.triggers.values()]) if (record.worker === worker) await this.remove(record.trigger.id);
+    const own = [...this.triggers.values()].filter((record) => record.worker === worker);
+    await Promise.all(own.map((record) => this.remove(record.trigger.id)));
   }
 
   allTypes(): TypeRecord[] {

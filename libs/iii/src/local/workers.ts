@@ -1,11 +1,17 @@
 import { hostname } from 'node:os';
 
-/** A worker connected to a local engine. */
+/** A worker connected to a local engine. What it says of itself can change while it is connected. */
 export interface WorkerRecord {
   readonly id: string;
-  readonly name: string;
-  readonly runtime: string;
-  readonly version: string;
+  name: string;
+  runtime: string;
+  version: string;
+  description?: string;
+  os?: string;
+  pid?: number;
+  isolation?: string;
+  /** True for a worker in another process. */
+  readonly remote: boolean;
   readonly connected_at: number;
 }
 
@@ -22,6 +28,12 @@ export class WorkerTable {
 
   remove(record: WorkerRecord): void {
     this.byId.delete(record.id);
+  }
+
+  /** The worker of that id, if it is in another process. */
+  remote(id: string | undefined): WorkerRecord | undefined {
+    const worker = id === undefined ? undefined : this.byId.get(id);
+    return worker?.remote === true ? worker : undefined;
   }
 
   all(): WorkerRecord[] {

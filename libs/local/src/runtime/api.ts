@@ -1,4 +1,4 @@
-import type { Bus } from '#libs/iii';
+import type { Bus, GatewaySettings } from '#libs/iii';
 import type { FeedEvent, LiveFeed, SettingsSource } from '#libs/turn';
 
 /**
@@ -15,6 +15,8 @@ export interface OpenRuntimeOptions {
    * queued turns need. When it rejects, the runtime does not open.
    */
   prepare?: (runtime: EmbeddedRuntime) => Promise<void>;
+  /** Lets workers of other processes connect; none can when it is absent. Throws `gateway/port_unavailable`. */
+  gateway?: GatewaySettings;
   /** How long this process may go without a sign of life before others take its steps, in ms; 30,000 when absent. */
   leaseMs?: number;
   /** Told of what goes wrong in the background. Never gets secrets. */
@@ -32,6 +34,8 @@ export interface EmbeddedRuntime {
   /** What happens in the turns that this process runs. */
   readonly feed: LiveFeed;
   readonly settings: SettingsSource;
+  /** Where workers of other processes connect, e.g. `ws://127.0.0.1:49134`; undefined without a gateway. */
+  readonly gatewayUrl?: string | undefined;
   /** Durable commits of this process so far. */
   readonly commits: number;
   /** What is wrong with the configuration files now, one line each; while a file has a fault, the last good values are in force. */

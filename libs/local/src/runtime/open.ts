@@ -4,7 +4,7 @@ import type { INestMicroservice, LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { errorMessage } from '#libs/contracts';
 import { HookRegistry } from '#libs/hooks';
-import { BusErrorFilter, IiiTransport, type LocalBus, LocalEngine } from '#libs/iii';
+import { BusErrorFilter, type Gateway, IiiTransport, type LocalBus, LocalEngine } from '#libs/iii';
 import {
   answerParent,
   type FeedEvent,
@@ -27,6 +27,7 @@ import type { EmbeddedRuntime, OpenRuntimeOptions, TurnOwner } from './api.js';
 import { type Background, backgroundOf } from './background.js';
 import { EmbeddedModule } from './embedded.module.js';
 import { followTurn } from './follow.js';
+import { openGateway } from './gateway.js';
 import { providerAdapters } from './providers.js';
 import { closeStore, openStore, type Store } from './store.js';
 
@@ -57,6 +58,7 @@ export async function openRuntime(options: OpenRuntimeOptions): Promise<Embedded
   const feed = new LiveFeed((error) => report('a watcher failed', { error: String(error) }));
   let app: INestMicroservice | undefined;
   let background: Background | undefined;
+  let gateway: Gateway | undefined;
   try {
     background = await backgroundOf(options.role, configuration, log);
     const { modules } = background;
@@ -67,9 +69,13 @@ export async function openRuntime(options: OpenRuntimeOptions): Promise<Embedded
     });
     app.useGlobalFilters(new BusErrorFilter());
     await app.listen();
-    return await EmbeddedProcess.start(options, { app, engine, bus, feed, store, configuration, background, report });
+    const parts = { app, engine, bus, feed, store, configuration, background, report };
+    await publish(parts);
+    if (options.gateway !== undefined) gateway = await openGateway(engine, options.gateway, log);
+    return await EmbeddedProcess.start(options, { ...parts, gateway });
   } catch (error) {
     background?.stop();
+    await gateway?.close();
     await app?.close();
     await closeStore(store);
     throw error;
@@ -84,6 +90,8 @@ interface Parts {
   store: Store;
   configuration: LiveConfiguration;
   background: Background;
+  /** Undefined when workers of other processes cannot connect. */
+  gateway?: Gateway | undefined;
   report: (message: string, context: { [key: string]: unknown }) => void;
 }
 
@@ -102,19 +110,9 @@ class EmbeddedProcess implements EmbeddedRuntime {
   }
 
   static async start(options: OpenRuntimeOptions, parts: Parts): Promise<EmbeddedProcess> {
-    const { app, bus, engine, store } = parts;
-    engine.useQueue(app.get(SqliteQueue, { strict: false }));
-    const turnEvents = app.get(TurnEvents, { strict: false });
-    const sessionEvents = app.get(SessionEvents, { strict: false });
-    turnEvents.publish();
-    sessionEvents.publish();
-    app.get(HookRegistry, { strict: false }).publish();
-    listen(store, app.get<LoopPorts>(LOOP_PORTS, { strict: false }), turnEvents, sessionEvents);
-    for (const adapter of providerAdapters(app)) await adapter.register(bus);
-    app.get(RouterEvents, { strict: false }).announceReady();
     const runtime = new EmbeddedProcess(options, parts);
     await options.prepare?.(runtime);
-    parts.background.start(app, bus);
+    parts.background.start(parts.app, parts.bus);
     if (options.role !== 'reader') await runtime.work(options.role === 'worker' ? 'all' : 'own');
     return runtime;
   }
@@ -125,6 +123,10 @@ class EmbeddedProcess implements EmbeddedRuntime {
 
   get feed(): LiveFeed {
     return this.parts.feed;
+  }
+
+  get gatewayUrl(): string | undefined {
+    return this.parts.gateway?.url;
   }
 
   get commits(): number {
@@ -173,6 +175,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
     await store.queue.stop(graceMs, this.hurry.signal);
     await app.get(ShellService, { strict: false }).stop();
     await store.delivery.settle(graceMs);
+    await this.parts.gateway?.close();
     if (store.delivery.hasDelivered) {
       const noted = store.commits.run(() => undefined, 'outbox');
       await noted.catch((error: unknown) =>
@@ -182,6 +185,19 @@ class EmbeddedProcess implements EmbeddedRuntime {
     await app.close();
     await closeStore(store);
   }
+}
+
+/** Makes the loop, its events and its providers known on the bus. */
+async function publish({ app, bus, engine, store }: Parts): Promise<void> {
+  engine.useQueue(app.get(SqliteQueue, { strict: false }));
+  const turnEvents = app.get(TurnEvents, { strict: false });
+  const sessionEvents = app.get(SessionEvents, { strict: false });
+  turnEvents.publish();
+  sessionEvents.publish();
+  app.get(HookRegistry, { strict: false }).publish();
+  listen(store, app.get<LoopPorts>(LOOP_PORTS, { strict: false }), turnEvents, sessionEvents);
+  for (const adapter of providerAdapters(app)) await adapter.register(bus);
+  app.get(RouterEvents, { strict: false }).announceReady();
 }
 
 /** Passes events on: those of turns and sessions to bound functions, the end of a child to its parent. */

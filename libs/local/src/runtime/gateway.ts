@@ -1,0 +1,15 @@
+import { type Gateway, type GatewaySettings, type LocalEngine, startGateway } from '#libs/iii';
+import type { OpenRuntimeOptions } from './api.js';
+
+/** Starts the gateway that a process asked for, and says where it is. */
+export async function openGateway(
+  engine: LocalEngine,
+  settings: GatewaySettings,
+  log: NonNullable<OpenRuntimeOptions['log']>,
+): Promise<Gateway> {
+  const gateway = await startGateway(engine, settings);
+  if (settings.port !== 0 && !gateway.url.endsWith(`:${settings.port}`)) {
+    log('warn', `port ${settings.port} is taken, so the gateway is on a free one`, { gateway: gateway.url });
+  }
+  return gateway;
+}
