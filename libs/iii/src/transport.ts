@@ -4,6 +4,7 @@ import { isObservable, lastValueFrom, type Observable, throwError } from 'rxjs';
 import { HarnessError, type Schema } from '#libs/contracts';
 import type { Bus, FunctionHandler, InvocationContext, Registration } from './bus.js';
 import { III_EXTRAS, type IiiFunctionOptions } from './decorators.js';
+import { withoutEngineKeys } from './engine-keys.js';
 import { violation } from './validation.js';
 
 /** Hands a handler's error to the bus as it is; Nest's own filter would make "Internal server error" of it. */
@@ -90,11 +91,4 @@ export class IiiTransport extends Server implements CustomTransportStrategy {
     call.then(done, done);
     return call;
   }
-}
-
-/** Drops what an engine adds to a payload by itself. */
-function withoutEngineKeys(payload: unknown): unknown {
-  if (typeof payload !== 'object' || payload === null || !('_caller_worker_id' in payload)) return payload;
-  const { _caller_worker_id: _, ...rest } = payload;
-  return rest;
 }

@@ -17,6 +17,7 @@ import {
   type TriggerTypeDefinition,
   type TriggerTypeHandler,
 } from '../bus.js';
+import { withoutEngineKeys } from '../engine-keys.js';
 import { inherit } from '../provenance.js';
 import { socketReader, socketWriter } from './channels.js';
 import { withRefs } from './refs.js';
@@ -54,7 +55,8 @@ export class SdkBus implements Bus {
     const options = definition as Parameters<IIIClient['registerFunction']>[2];
     return this.client.registerFunction(
       id,
-      async (payload: unknown, metadata?: JsonValue) => await handler(withRefs(payload), new SdkInvocation(this, id, metadata)),
+      async (payload: unknown, metadata?: JsonValue) =>
+        await handler(withRefs(withoutEngineKeys(payload)), new SdkInvocation(this, id, metadata)),
       options,
     );
   }
