@@ -3,7 +3,16 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The names of the prompt texts; each is a file `libs/prompts/text/<name>.md`. */
-export type TextName = 'identity' | 'calling-agent-trigger' | 'calling-native' | 'mode-agent' | 'mode-ask' | 'mode-plan' | 'output-json';
+export type TextName =
+  | 'identity'
+  | 'calling-agent-trigger'
+  | 'calling-native'
+  | 'mode-agent'
+  | 'mode-ask'
+  | 'mode-plan'
+  | 'output-json'
+  | 'compaction'
+  | 'summary-section';
 
 const TEXT_FOLDER = join('libs', 'prompts', 'text');
 

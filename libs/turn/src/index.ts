@@ -1,3 +1,6 @@
+export { startingWithUser } from './context/assemble.js';
+export { COMPACTION, type CompactionData } from './context/compaction.js';
+export * from './context/estimate.js';
 export * from './events/turn-events.js';
 export * from './failpoint.js';
 export { takeLeftover } from './loop/ended.js';

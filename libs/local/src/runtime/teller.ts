@@ -13,13 +13,15 @@ export class Teller {
 
   tell(window: readonly Entry[]): FeedEvent[] {
     const events: FeedEvent[] = [];
-    for (let index = this.next; index < window.length; index += 1) {
+    // A growing entry is near the end. The window may have become shorter: then it begins at a later entry than before.
+    const from = Math.min(this.next, Math.max(0, window.length - 64));
+    for (let index = from; index < window.length; index += 1) {
       const entry = window[index];
       if (entry?.kind !== 'message' || entry.origin?.['turn_id'] !== this.turnId) continue;
       if (entry.message.role === 'assistant') events.push(...this.assistant(entry.id, entry.message, index === window.length - 1));
       if (entry.message.role === 'function_result') events.push(...this.result(entry.id, entry.message));
     }
-    this.next = Math.max(0, window.length - 64); // a growing entry is near the end
+    this.next = Math.max(0, window.length - 64);
     return events;
   }
 

@@ -7,10 +7,19 @@ const pathTo = (leaf: string): string => `WITH RECURSIVE path (seq, parent_id) A
   SELECT e.seq, e.parent_id FROM entries e JOIN path ON e.sid = @sid AND e.entry_id = path.parent_id
 )`;
 
-/** SQL: the entries of the active path of session `@sid`, as `path`. */
-export const ACTIVE_PATH = pathTo(
-  'SELECT e.seq, e.parent_id FROM entries e JOIN sessions s ON s.sid = e.sid AND e.entry_id = s.leaf WHERE s.sid = @sid',
-);
+/** SQL: where the entries begin that a summary does not cover; '' = after the summary, null for any other entry. */
+const TAIL = `(CASE WHEN e.custom_type = 'compaction' THEN coalesce(json_extract(e.body, '$.tail_start_entry_id'), '') END)`;
+
+/**
+ * SQL: the entries of the active path of session `@sid`, as `path`, from where the tail of its latest summary begins. It goes
+ * up from the leaf, so that it costs what the window holds and not what the session does.
+ */
+export const WINDOW_PATH = `WITH RECURSIVE path (seq, parent_id, tail, last) AS (
+  SELECT e.seq, e.parent_id, ${TAIL}, ${TAIL} IS '' FROM entries e JOIN sessions s ON s.sid = e.sid AND e.entry_id = s.leaf WHERE s.sid = @sid
+  UNION ALL
+  SELECT e.seq, e.parent_id, coalesce(path.tail, ${TAIL}), e.entry_id IS path.tail OR (path.tail IS NULL AND ${TAIL} IS '')
+  FROM entries e JOIN path ON e.sid = @sid AND e.entry_id = path.parent_id WHERE NOT path.last
+)`;
 const PATH_TO_SEQ = pathTo('SELECT seq, parent_id FROM entries WHERE sid = @sid AND seq = @leaf');
 
 /** Which entries of a path are wanted. */

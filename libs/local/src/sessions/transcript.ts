@@ -1,8 +1,8 @@
 import type { Entry } from '#libs/contracts';
-import type { Transcript } from '#libs/turn';
+import { COMPACTION, type Transcript } from '#libs/turn';
 import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
 import type { EntryChange } from './changes.js';
-import { ACTIVE_PATH } from './path.js';
+import { WINDOW_PATH } from './path.js';
 import type { SessionRepository } from './repository.js';
 import { type EntryRow, entryOf } from './rows.js';
 
@@ -25,6 +25,8 @@ export class SqliteTranscript implements Transcript {
   private readonly cache = new Map<string, Cached>();
   private cachedEntries = 0;
   private readonly selectRev: SqliteStatement;
+  private readonly selectCompaction: SqliteStatement;
+  private readonly selectSeq: SqliteStatement;
   private readonly selectLine: SqliteStatement;
   private readonly selectPath: SqliteStatement;
 
@@ -33,9 +35,11 @@ export class SqliteTranscript implements Transcript {
     private readonly repository: SessionRepository,
   ) {
     this.selectRev = db.prepare('SELECT sid, rev, branched FROM sessions WHERE session_id = ?');
-    this.selectLine = db.prepare('SELECT * FROM entries WHERE sid = ? ORDER BY seq');
+    this.selectCompaction = db.prepare('SELECT * FROM entries WHERE sid = ? AND custom_type = ? ORDER BY seq DESC LIMIT 1');
+    this.selectSeq = db.prepare('SELECT seq FROM entries WHERE sid = ? AND entry_id = ?').pluck();
+    this.selectLine = db.prepare('SELECT * FROM entries WHERE sid = ? AND seq >= ? ORDER BY seq');
     this.selectPath = db.prepare(
-      `${ACTIVE_PATH} SELECT entries.* FROM path JOIN entries ON entries.sid = @sid AND entries.seq = path.seq ORDER BY entries.seq`,
+      `${WINDOW_PATH} SELECT entries.* FROM path JOIN entries ON entries.sid = @sid AND entries.seq = path.seq ORDER BY entries.seq`,
     );
   }
 
@@ -55,10 +59,11 @@ export class SqliteTranscript implements Transcript {
     for (const change of changes) {
       const cached = this.cache.get(change.session_id);
       if (cached === undefined) continue;
+      const before = cached.entries.length;
       if (cached.sid !== change.sid || cached.rev !== change.from || !place(cached, change)) this.forget(change.session_id);
       else {
         cached.rev = change.to;
-        if (change.how === 'appended') this.cachedEntries += 1;
+        this.cachedEntries += cached.entries.length - before;
       }
     }
   }
@@ -89,17 +94,28 @@ export class SqliteTranscript implements Transcript {
     }
     const row = this.selectRev.get(sessionId) as { sid: number; rev: number; branched: number } | undefined;
     if (row === undefined) return [];
-    const rows = row.branched === 1 ? this.selectPath.all({ sid: row.sid }) : this.selectLine.all(row.sid);
-    const entries = (rows as EntryRow[]).map(entryOf);
-    this.cache.set(sessionId, {
-      sid: row.sid,
-      rev: row.rev,
-      entries,
-      indexById: new Map(entries.map((entry, index) => [entry.id, index])),
-    });
+    const entries = windowOf(row.branched === 1 ? this.branch(row.sid) : this.line(row.sid));
+    this.cache.set(sessionId, { sid: row.sid, rev: row.rev, entries, indexById: indexOf(entries) });
     this.cachedEntries += entries.length;
     this.evict();
     return entries;
+  }
+
+  /** A session without branches, from where the tail of its latest summary begins; the whole of it when that is nowhere. */
+  private line(sid: number): Entry[] {
+    const row = this.selectCompaction.get(sid, COMPACTION) as EntryRow | undefined;
+    if (row === undefined) return this.entries(this.selectLine.all(sid, 0));
+    const tail = tailStart(entryOf(row));
+    const from = tail === null ? row.seq : ((this.selectSeq.get(sid, tail) as number | undefined) ?? 0);
+    return this.entries(this.selectLine.all(sid, from));
+  }
+
+  private branch(sid: number): Entry[] {
+    return this.entries(this.selectPath.all({ sid }));
+  }
+
+  private entries(rows: unknown[]): Entry[] {
+    return (rows as EntryRow[]).map(entryOf);
   }
 
   private evict(): void {
@@ -114,8 +130,13 @@ export class SqliteTranscript implements Transcript {
 function place(cached: Cached, change: EntryChange): boolean {
   if (change.how === 'other') return false;
   if (change.how === 'appended') {
+    const tail = tailStart(change.entry);
+    if (tail != null && !cached.indexById.has(tail)) return false;
     cached.indexById.set(change.entry.id, cached.entries.length);
     cached.entries.push(change.entry);
+    if (tail === undefined) return true;
+    cached.entries = windowOf(cached.entries);
+    cached.indexById = indexOf(cached.entries);
     return true;
   }
   const index = cached.indexById.get(change.entry.id);
@@ -125,4 +146,28 @@ function place(cached: Cached, change: EntryChange): boolean {
     cached.entries[index] = change.entry;
   }
   return true; // an entry off the active path may change without touching the window
+}
+
+const indexOf = (entries: readonly Entry[]): Map<string, number> => new Map(entries.map((entry, index) => [entry.id, index]));
+
+/** Where the entries begin that a summary does not cover; null = after the entry that holds it, undefined for any other entry. */
+function tailStart(entry: Entry): string | null | undefined {
+  if (entry.kind !== 'custom' || entry.custom_type !== COMPACTION) return undefined;
+  const { data } = entry;
+  const tail = typeof data === 'object' && data !== null && !Array.isArray(data) ? data['tail_start_entry_id'] : null;
+  return typeof tail === 'string' ? tail : null;
+}
+
+/**
+ * The window of a path: the latest summary, then the entries that it does not cover. One whose tail is nowhere on the path
+ * stands for nothing: then the window is the whole path.
+ */
+function windowOf(path: Entry[]): Entry[] {
+  const at = path.findLastIndex((entry) => tailStart(entry) !== undefined);
+  const compaction = path[at];
+  if (compaction === undefined) return path;
+  const tail = tailStart(compaction);
+  const from = tail === null ? at : path.findIndex((entry) => entry.id === tail);
+  if (from < 0) return path;
+  return [compaction, ...path.slice(from).filter((entry) => entry !== compaction)];
 }

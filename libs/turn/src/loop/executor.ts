@@ -4,9 +4,10 @@ import { decide } from '../machine/machine.js';
 import type { CommitResult } from '../ports/journal.js';
 import { isTerminal } from '../record/record.js';
 import { takeLeftover, turnEnded } from './ended.js';
+import { limitsOf } from './limits.js';
 import { isStored } from './patient-commit.js';
 import type { LoopPorts } from './ports.js';
-import { limitsOf, StepRun } from './step-run.js';
+import { StepRun } from './step-run.js';
 
 /** Runs queued steps, one at a time in a session, and stops them. */
 export class TurnExecutor {

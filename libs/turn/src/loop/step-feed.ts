@@ -64,6 +64,10 @@ export class StepFeed {
       this.finished(record.step, message.function_call_id, message.function_id, stopped ? 'stopped' : 'denied', 0, previewOf(message));
     }
     if (isTerminal(record.status)) this.feed.publish(turnFinished(record));
+    else if (input.type === 'compacted')
+      this.notice(
+        `The older part of the conversation is summed up: ${input.data.initial_token_count} tokens become ${input.data.assembled_token_count}.`,
+      );
     else if (input.type === 'generation-failed') this.notice(`The answer broke off and is asked for again: ${input.failure.message}`);
   }
 

@@ -1,12 +1,6 @@
-import {
-  type AssistantMessage,
-  entryIds,
-  errorMessage,
-  type JsonObject,
-  type TurnStepPayload,
-  type TurnStepResult,
-  textOf,
-} from '#libs/contracts';
+import { type AssistantMessage, entryIds, type JsonObject, type TurnStepPayload, type TurnStepResult, textOf } from '#libs/contracts';
+import { refusedAgain } from '../context/assemble.js';
+import { answeredBefore } from '../context/compaction.js';
 import { dispatch } from '../dispatch/dispatch.js';
 import { failpoint } from '../failpoint.js';
 import { addressCalls, type PlannedCall, planCalls } from '../machine/calls.js';
@@ -20,13 +14,17 @@ import { compilePolicy, type DispatchPolicy } from '../policy/policy.js';
 import type { TurnRecord } from '../record/record.js';
 import { prepareSpawn } from '../spawn/in-turn.js';
 import { HookPoints } from './hook-points.js';
+import { limitsOf } from './limits.js';
 import { commitPatiently } from './patient-commit.js';
 import type { LoopPorts } from './ports.js';
-import { buildRequest } from './request.js';
+import { prepareRequest } from './request.js';
+import { Sketches } from './sketches.js';
 import { StepFeed } from './step-feed.js';
 
 /** How often a step begins again on a changed record before it gives up and is queued again. */
 const MAX_REDECIDE = 50;
+/** What of a request is left for the next try, when the model has refused it as too large. */
+const SMALLER = 0.6;
 
 /**
  * Runs one step: asks the machine what to do, commits its writes, does it, and tells the machine what came of it, until
@@ -34,12 +32,16 @@ const MAX_REDECIDE = 50;
  */
 export class StepRun {
   private readonly feed: StepFeed;
+  private readonly sketches: Sketches;
   private readonly hooks: HookPoints;
   private readonly policy: DispatchPolicy;
   private record: TurnRecord;
   private plan: readonly PlannedCall[] = [];
   private waiting = false;
-  private sketchFailed = false;
+  /** The pre-turn hooks have let the turn begin. */
+  private begun = false;
+  /** What the model has said of a request that was too large, and the tokens that the next one may have. */
+  private refused: { reason: string; ceiling: number } | null = null;
   /** The call whose child was prepared last. */
   private spawning: PlannedCall | null = null;
   /** The last entry that the generation of this step has seen; null when there was none. */
@@ -53,6 +55,7 @@ export class StepRun {
   ) {
     this.record = record;
     this.feed = new StepFeed(ports.feed, record);
+    this.sketches = new Sketches(ports, (text) => this.feed.notice(text));
     this.hooks = new HookPoints(ports, signal);
     this.policy = compilePolicy(record.options.functions, ports.settings.current().lift_never);
   }
@@ -118,7 +121,20 @@ export class StepRun {
 
   /** What goes with every input about calls. */
   private around(): { now: number; plan: readonly PlannedCall[]; waiting: boolean; limits: Limits } {
-    return { now: this.ports.clock.now(), plan: this.plan, waiting: this.waiting, limits: limitsOf(this.ports.settings.current()) };
+    return { now: this.ports.clock.now(), plan: this.planNow(), waiting: this.waiting, limits: limitsOf(this.ports.settings.current()) };
+  }
+
+  /** The plan, with what hooks have to say now of the call that comes next: they may have come since it was made. */
+  private planNow(): readonly PlannedCall[] {
+    const isReady = (id: string): boolean => this.record.calls.some((call) => call.id === id && call.state === 'ready');
+    const next = this.plan.find((call) => call.refusal === null && call.submission === null && isReady(call.id));
+    if (next === undefined || next.hooked || !this.isHooked(next.function_id)) return this.plan;
+    this.plan = this.plan.map((call) => (call === next ? { ...call, hooked: true } : call));
+    return this.plan;
+  }
+
+  private isHooked(functionId: string): boolean {
+    return this.hooks.isHooked(this.record.session_id, functionId);
   }
 
   private async begin(): Promise<TurnInput> {
@@ -139,7 +155,7 @@ export class StepRun {
     const { output } = this.record.options;
     return planCalls(message, {
       refusalOf: (id) => this.policy.refusal(id),
-      isHooked: (id) => this.hooks.isHooked(id),
+      isHooked: (id) => this.isHooked(id),
       ...(output.type === 'json' ? { submissionFault: (value) => valueFault(output, value) } : {}),
     });
   }
@@ -180,23 +196,37 @@ export class StepRun {
     const { messages, callIds } = wireMessages(window, entryId);
     const last = messages.at(-1);
     if (last === undefined || last.role === 'assistant') return this.nothingToReply(last ?? null);
-    const veto = step === 0 ? await this.hooks.preTurn(this.record) : null;
+    const veto = step === 0 && !this.begun ? await this.hooks.preTurn(this.record) : null;
     if (veto !== null) return { type: 'vetoed', now: clock.now(), failure: veto };
-    const request = await this.hooks.preGenerate(this.record, await buildRequest(this.ports, this.record, messages, this.policy));
-    if (!('generation' in request)) return { type: 'vetoed', now: clock.now(), failure: request };
+    this.begun = true;
+    const { hooks, policy, signal } = this;
+    const request = await prepareRequest(
+      this.ports,
+      this.record,
+      { window, messages, ceiling: this.refused?.ceiling ?? null },
+      { hooks, policy, signal },
+    );
+    if (signal.aborted) return await this.stopped(null, null);
+    if (request.kind === 'compacted') {
+      failpoint('compaction:after');
+      return { type: 'compacted', now: clock.now(), data: request.data, usage: request.usage };
+    }
+    if (request.kind === 'failed') return { type: 'vetoed', now: clock.now(), failure: refusedAgain(this.refused, request.failure) };
+    for (const notice of request.notices) this.feed.notice(notice);
     this.feed.stepStarted(step);
     const { router_timeout_ms, stream_coalesce_ms } = settings.current();
     const outcome = await generate(
       bus,
       this.record,
       request.generation,
-      { delta: (kind, delta) => this.feed.delta(step, kind, delta), sketch: (partial) => this.sketch(entryId, partial) },
-      { timeoutMs: router_timeout_ms, coalesceMs: stream_coalesce_ms, signal: this.signal, now: () => clock.now() },
+      { delta: (kind, delta) => this.feed.delta(step, kind, delta), sketch: (partial) => this.sketches.store(this.record, partial) },
+      { timeoutMs: router_timeout_ms, coalesceMs: stream_coalesce_ms, signal, now: () => clock.now() },
     );
     failpoint('generation:after');
     switch (outcome.kind) {
       case 'message': {
-        const message = addressCalls(outcome.message, turn_id, step, (id) => callIds.has(id));
+        const earlier = await answeredBefore(transcript, this.record, window, outcome.message);
+        const message = addressCalls(outcome.message, turn_id, step, (id) => callIds.has(id) || earlier.has(id));
         this.plan = this.planOf(message);
         this.feed.message(step, message);
         const noted = await this.hooks.postGenerate(this.record, message);
@@ -207,10 +237,16 @@ export class StepRun {
           message,
           deliverable: deliverableOf(options.output, textOf(message.content)),
           ...withNotes(annotations),
+          ...(request.spent === null ? {} : { spent: request.spent }),
           ...this.around(),
         };
       }
       case 'failed':
+        if (outcome.failure.kind === 'context_overflow' && this.refused === null) {
+          this.refused = { reason: outcome.failure.message, ceiling: Math.floor(request.tokens * SMALLER) };
+          this.feed.notice(`The request is too large for the model; it is made smaller once: ${outcome.failure.message}`);
+          return await this.generate();
+        }
         return {
           type: 'generation-failed',
           now: clock.now(),
@@ -227,27 +263,6 @@ export class StepRun {
     const { turn_count, options } = this.record;
     const last = turn_count === 0 ? null : tail;
     return { type: 'nothing-to-reply', last, deliverable: deliverableOf(options.output, textOf(last?.content ?? [])), ...this.around() };
-  }
-
-  /** Stores what a stream has brought so far, without waiting for it. The fence keeps a lost step from writing over a newer one. */
-  private sketch(entryId: string, partial: AssistantMessage): void {
-    const { session_id, turn_id, version } = this.record;
-    this.ports.journal
-      .commit(
-        [
-          { kind: 'check-record', session_id, version },
-          {
-            kind: 'put-entry',
-            session_id,
-            entry: { entry_id: entryId, timestamp: this.ports.clock.now(), origin: { turn_id }, message: partial },
-          },
-        ],
-        'sketch',
-      )
-      .catch((error: unknown) => {
-        if (!this.sketchFailed) this.feed.notice(`The answer cannot be stored while it comes: ${errorMessage(error)}`);
-        this.sketchFailed = true;
-      });
   }
 
   private async screen(call: PlannedCall, after: string | null): Promise<TurnInput> {
@@ -301,10 +316,3 @@ function pointOf(decision: Decision, input: TurnInput): string {
 
 const withNotes = (annotations: JsonObject | null): { annotations?: JsonObject } =>
   annotations === null || Object.keys(annotations).length === 0 ? {} : { annotations };
-
-export const limitsOf = (settings: Limits): Limits => ({
-  step_max_retries: settings.step_max_retries,
-  step_backoff_ms: settings.step_backoff_ms,
-  max_transient_resumes: settings.max_transient_resumes,
-  max_validation_retries: settings.max_validation_retries,
-});

@@ -1,0 +1,11 @@
+import { text } from './texts.js';
+
+/** The system prompt of a request that has the older part of a conversation summed up. */
+export const compactionPrompt = (): string => text('compaction');
+
+/** A system prompt with the notes on the older part of the conversation at its end; blank notes add nothing. */
+export function withSummary(systemPrompt: string, summary: string | null): string {
+  if (summary === null || summary.trim() === '') return systemPrompt;
+  const section = `${text('summary-section')}\n\n${summary.trim()}`;
+  return systemPrompt === '' ? section : `${systemPrompt}\n\n${section}`;
+}
