@@ -19,10 +19,17 @@ export type CompileGlobs = (globs: readonly string[], field: string) => (functio
 /** Injection token of `CompileGlobs`. */
 export const COMPILE_GLOBS = Symbol('hooks:compile-globs');
 
+/** A call that hooks are chosen for. */
+export interface HookedCall {
+  session_id: string;
+  function_id: string;
+}
+
 /** The five hook points as trigger types, and the chain of each. The bus tells of bindings that come and go. */
 @Injectable()
 export class HookRegistry {
   private readonly points = new Map<HookPoint, HookPointBindings>();
+  private readonly exemptions = new Map<string, (call: HookedCall) => boolean>();
 
   constructor(
     @Inject(BUS) private readonly bus: Bus,
@@ -36,11 +43,31 @@ export class HookRegistry {
     for (const bindings of this.points.values()) bindings.publish(this.bus);
   }
 
-  /** The hooks of a point in order: priority, then function id; for calls, those whose globs match. Each function once. */
-  chain(point: HookPoint, functionId?: string): readonly HookBinding[] {
+  /**
+   * Lets a hook function of this process say beforehand, at no cost, that it would let a call pass: then it is not asked, and
+   * the call needs no checkpoint for it. `passes` must be quick; when it throws, the hook is asked.
+   */
+  exempt(functionId: string, passes: (call: HookedCall) => boolean): void {
+    this.exemptions.set(functionId, passes);
+  }
+
+  /**
+   * The hooks of a point in order: priority, then function id; for a call, those that have a say in it, and when the hook
+   * `after` has released it, those that come after that one. Each function once.
+   */
+  chain(point: HookPoint, call?: HookedCall, after: string | null = null): readonly HookBinding[] {
     const ordered = this.points.get(point)?.ordered() ?? [];
-    if (functionId === undefined || ordered.length === 0) return ordered;
-    return ordered.filter((hook) => hook.matches === null || hook.matches(functionId));
+    if (call === undefined || ordered.length === 0) return ordered;
+    const from = after === null ? 0 : ordered.findIndex((hook) => hook.function_id === after) + 1;
+    return ordered.slice(from).filter((hook) => (hook.matches === null || hook.matches(call.function_id)) && !this.isExempt(hook, call));
+  }
+
+  private isExempt(hook: HookBinding, call: HookedCall): boolean {
+    try {
+      return this.exemptions.get(hook.function_id)?.(call) === true;
+    } catch {
+      return false; // the hook is asked, and fails closed by itself
+    }
   }
 }
 

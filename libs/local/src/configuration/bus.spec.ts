@@ -86,7 +86,7 @@ describe('the entries of the harness', () => {
       'list',
       {},
     );
-    expect(configurations.map(({ id }) => id)).toEqual(['harness', 'llm-router', 'confine']);
+    expect(configurations.map(({ id }) => id)).toEqual(['harness', 'llm-router', 'confine', 'approval']);
     expect(configurations[0]?.schema.properties).toMatchObject({ max_depth: { type: 'integer', minimum: 0, maximum: 100, default: 3 } });
     expect(configurations.every((each) => !('value' in each))).toBe(true);
     expect(await call('schema', { id: 'confine' })).toMatchObject({ id: 'confine', name: 'Confinement' });

@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { type DynamicModule, Inject, Logger, Module, type OnModuleInit } from '@nestjs/common';
 import { SETTINGS, type SettingsSource } from '#libs/turn';
+import { APPROVAL_DEFAULTS, type ApprovalDefaultsSource } from '../approval/settings.js';
 import { CONFINE_SETTINGS, type ConfineSettings } from '../confine/settings.js';
 import { ROUTER_SETTINGS, type RouterSettingsSource } from '../router/settings.js';
 import { ConfigurationController } from './configuration.controller.js';
@@ -13,7 +14,7 @@ import { LiveConfiguration } from './live.js';
 export type ConfigurationSource = { configDir: string } | { configuration: LiveConfiguration };
 
 /**
- * Gives `SETTINGS`, `ROUTER_SETTINGS` and `CONFINE_SETTINGS` to every module of the application: always the values in force.
+ * Gives `SETTINGS`, `ROUTER_SETTINGS`, `CONFINE_SETTINGS` and `APPROVAL_DEFAULTS` to every module of the application: always the values in force.
  * The files are read when the application is made, which fails with `configuration/invalid` when one of them is not valid.
  */
 @Module({})
@@ -52,8 +53,13 @@ export class ConfigurationModule implements OnModuleInit {
             current: () => ({ ...live.current.confine, closed_folders: [dirname(resolve(live.dir))] }), // the data folder
           }),
         },
+        {
+          provide: APPROVAL_DEFAULTS,
+          inject: [LiveConfiguration],
+          useFactory: (live: LiveConfiguration): ApprovalDefaultsSource => ({ current: () => live.current.approval }),
+        },
       ],
-      exports: [LiveConfiguration, SETTINGS, ROUTER_SETTINGS, CONFINE_SETTINGS],
+      exports: [LiveConfiguration, SETTINGS, ROUTER_SETTINGS, CONFINE_SETTINGS, APPROVAL_DEFAULTS],
     };
   }
 }

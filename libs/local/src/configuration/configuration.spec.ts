@@ -6,6 +6,7 @@ import { Test } from '@nestjs/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HarnessError } from '#libs/contracts';
 import { defaultSettings, SETTINGS, type SettingsSource } from '#libs/turn';
+import { approvalDefaults } from '../approval/settings.js';
 import { CONFINE_SETTINGS, type ConfineSettings, confineDefaults } from '../confine/settings.js';
 import { defaultRouterSettings, ROUTER_SETTINGS, type RouterSettingsSource } from '../router/settings.js';
 import { ConfigurationModule, LiveConfiguration, loadConfiguration } from './index.js';
@@ -42,7 +43,13 @@ const router = (content: string, env: { [name: string]: string } = {}) => {
 };
 
 describe('defaults', () => {
-  const defaults = { harness: defaultSettings, router: defaultRouterSettings, confine: confineDefaults, faults: [] };
+  const defaults = {
+    harness: defaultSettings,
+    router: defaultRouterSettings,
+    confine: confineDefaults,
+    approval: approvalDefaults,
+    faults: [],
+  };
 
   it('hold without a folder and without files', () => {
     expect(loadConfiguration(join(dir, 'none'))).toEqual(defaults);
@@ -58,7 +65,7 @@ describe('defaults', () => {
     ['an explicit null', 'null\n'],
     ['an empty mapping', '{}'],
   ])('hold for files with only %s', (_case, content) => {
-    for (const id of ['harness', 'llm-router', 'confine']) write(`${id}.yaml`, content);
+    for (const id of ['harness', 'llm-router', 'confine', 'approval']) write(`${id}.yaml`, content);
     expect(loadConfiguration(dir)).toEqual(defaults);
   });
 
@@ -348,5 +355,17 @@ describe('ConfigurationModule', () => {
     write('harness.yaml', 'max_depth: x');
     const start = Test.createTestingModule({ imports: [ConfigurationModule.forRoot({ configDir: dir })] }).compile();
     await expect(start).rejects.toThrow(/^configuration\/invalid: .*max_depth must be/);
+  });
+});
+
+describe('approval.yaml', () => {
+  it('gives the mode of sessions and what auto lets pass', () => {
+    write('approval.yaml', 'default_mode: auto\nauto_allow: ["git::log"]\n');
+    expect(loadConfiguration(dir).approval).toEqual({ default_mode: 'auto', auto_allow: ['git::log'] });
+  });
+
+  it('is refused with a mode that there is not', () => {
+    write('approval.yaml', 'default_mode: ask\n');
+    expect(refusal()).toContain('approval.yaml:1: default_mode must be one of manual, auto, full');
   });
 });

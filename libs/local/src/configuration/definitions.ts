@@ -2,7 +2,7 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { errorMessage, type JsonValue } from '#libs/contracts';
 import { describeErrors } from '#libs/iii';
-import { type ConfigurationEntry, confineEntry, harnessEntry, routerEntry } from './entries/entry.js';
+import { approvalEntry, type ConfigurationEntry, confineEntry, harnessEntry, routerEntry } from './entries/entry.js';
 import type { Reading } from './fault.js';
 import { schemaOf } from './schema.js';
 
@@ -25,7 +25,10 @@ const definitionOf = ({ id, name, description, fields }: ConfigurationEntry<obje
 
 /** The entries of the harness itself. They cannot be registered anew. */
 export const ownDefinitions: ReadonlyMap<string, EntryDefinition> = new Map(
-  [harnessEntry, routerEntry, confineEntry].map((entry) => [entry.id, definitionOf(entry as ConfigurationEntry<object, unknown>)]),
+  [harnessEntry, routerEntry, confineEntry, approvalEntry].map((entry) => [
+    entry.id,
+    definitionOf(entry as ConfigurationEntry<object, unknown>),
+  ]),
 );
 
 /** Says what is wrong with a value, or null. */

@@ -2,9 +2,10 @@ import { statSync } from 'node:fs';
 import { join, parse } from 'node:path';
 import { HarnessError } from '#libs/contracts';
 import type { HarnessSettings } from '#libs/turn';
+import type { ApprovalDefaults } from '../approval/settings.js';
 import type { ConfineValues } from '../confine/settings.js';
 import type { RouterSettings } from '../router/settings.js';
-import { confineEntry, entryIds, harnessEntry, routerEntry } from './entries/entry.js';
+import { approvalEntry, confineEntry, entryIds, harnessEntry, routerEntry } from './entries/entry.js';
 import { type ConfigurationFault, describeFault, type Reading } from './fault.js';
 import { type FolderContent, readFolder, textOf, valueFile } from './folder.js';
 import { readEntry } from './read-entry.js';
@@ -15,12 +16,13 @@ export interface Configuration {
   harness: HarnessSettings;
   router: RouterSettings;
   confine: ConfineValues;
+  approval: ApprovalDefaults;
   /** What deserves a warning but keeps nothing from starting, such as a file whose name is not read. */
   faults: ConfigurationFault[];
 }
 
 /**
- * Reads `<configDir>/harness.yaml`, `llm-router.yaml` and `confine.yaml`; a missing one means the defaults.
+ * Reads `<configDir>/harness.yaml`, `llm-router.yaml`, `confine.yaml` and `approval.yaml`; a missing one means the defaults.
  * @throws HarnessError `configuration/invalid` with every fault of every file, one a line, when any of them is not valid.
  */
 export function loadConfiguration(configDir: string, env: Environment = process.env): Configuration {
@@ -34,8 +36,9 @@ export function readConfiguration(folder: FolderContent, env: Environment): Read
   const harness = readEntry(harnessEntry, folder, env);
   const router = readEntry(routerEntry, folder, env);
   const confine = readEntry(confineEntry, folder, env);
-  if (!harness.ok || !router.ok || !confine.ok) {
-    return { ok: false, faults: [harness, router, confine].flatMap((reading) => (reading.ok ? [] : reading.faults)) };
+  const approval = readEntry(approvalEntry, folder, env);
+  if (!harness.ok || !router.ok || !confine.ok || !approval.ok) {
+    return { ok: false, faults: [harness, router, confine, approval].flatMap((reading) => (reading.ok ? [] : reading.faults)) };
   }
   return {
     ok: true,
@@ -43,6 +46,7 @@ export function readConfiguration(folder: FolderContent, env: Environment): Read
       harness: harness.value,
       router: router.value,
       confine: { ...confine.value, root: confine.value.root ?? harness.value.default_filesystem_root },
+      approval: approval.value,
       faults: [...misnamed(folder), ...exposed(folder)],
     },
   };

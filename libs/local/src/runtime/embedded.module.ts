@@ -1,6 +1,7 @@
 import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { BUS, type LocalBus } from '#libs/iii';
 import { CLOCK, FEED, JOURNAL, type LiveFeed, STEP_QUEUE, systemClock, TRANSCRIPT, TurnModule } from '#libs/turn';
+import { ApprovalInbox, ApprovalModule } from '../approval/index.js';
 import { CoderModule } from '../coder/index.js';
 import { ConfigurationBusModule, ConfigurationModule, type LiveConfiguration } from '../configuration/index.js';
 import { ProcessRegistry } from '../processes/registry.js';
@@ -46,6 +47,7 @@ class PartsModule {
       [StoreCommits, store.commits],
       [ProcessRegistry, store.processes],
       [EventDelivery, store.delivery],
+      [ApprovalInbox, store.approvals],
     ];
     const providers = values.map(([provide, useValue]) => ({ provide: provide as symbol, useValue }));
     return { module: PartsModule, global: true, providers, exports: providers.map((p) => p.provide) };
@@ -64,6 +66,7 @@ export class EmbeddedModule {
         ConfigurationBusModule,
         ...parts.modules,
         TurnModule,
+        ApprovalModule,
         SessionsModule,
         QueueModule,
         RouterModule,

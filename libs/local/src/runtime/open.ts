@@ -21,7 +21,7 @@ import {
 import { describeFault, LiveConfiguration } from '../configuration/index.js';
 import { SqliteQueue } from '../queue/index.js';
 import { RouterEvents } from '../router/index.js';
-import { SessionEvents } from '../sessions/index.js';
+import { isSessionEvent, SessionEvents } from '../sessions/index.js';
 import { ShellService } from '../shell/shell.service.js';
 import type { EmbeddedRuntime, OpenRuntimeOptions, TurnOwner } from './api.js';
 import { type Background, backgroundOf } from './background.js';
@@ -207,7 +207,7 @@ function listen(store: Store, ports: LoopPorts, turnEvents: TurnEvents, sessionE
     deliver: async (event) => {
       if (event.type === 'harness::child-ended') await answerParent(ports, event.payload);
       else if (isTurnEvent(event)) await turnEvents.deliver(event);
-      else await sessionEvents.deliver(event);
+      else if (isSessionEvent(event)) await sessionEvents.deliver(event);
     },
   });
 }

@@ -1,4 +1,5 @@
 import type { Journal, Transcript } from '#libs/turn';
+import { ApprovalInbox } from '../approval/inbox.js';
 import { ProcessRegistry } from '../processes/registry.js';
 import { SessionRepository } from '../sessions/repository.js';
 import { SqliteTranscript } from '../sessions/transcript.js';
@@ -19,6 +20,7 @@ export interface Store {
   commits: StoreCommits;
   queue: SqliteStepQueue;
   journal: SqliteJournal & Journal;
+  approvals: ApprovalInbox;
 }
 
 export interface StoreOptions {
@@ -40,8 +42,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const delivery = new EventDelivery(db, processes.owner, options.report);
   const commits = new StoreCommits(writer, transcript, processes, delivery);
   const queue = new SqliteStepQueue(db, writer, processes, { concurrency: options.concurrency, report: options.report });
-  const journal = new SqliteJournal(db, commits, repository, queue);
-  return { db, writer, processes, repository, transcript, delivery, commits, queue, journal };
+  const approvals = new ApprovalInbox(db, repository);
+  const journal = new SqliteJournal(db, commits, repository, queue, approvals);
+  return { db, writer, processes, repository, transcript, delivery, commits, queue, journal, approvals };
 }
 
 /** Writes what is pending and closes the database; SQLite folds its log file in when the last process leaves. */

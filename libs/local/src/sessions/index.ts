@@ -1,2 +1,2 @@
-export { SessionEvents } from './events.js';
+export { isSessionEvent, SessionEvents } from './events.js';
 export { SessionsModule } from './sessions.module.js';

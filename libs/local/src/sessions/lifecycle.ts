@@ -46,6 +46,7 @@ export class SessionLifecycle {
   private readonly selectTurn: SqliteStatement;
   private readonly removals: readonly SqliteStatement[];
   private readonly removeEntries: SqliteStatement;
+  private readonly removeApproval: SqliteStatement;
   private readonly lists: Readonly<Record<ListOrder, { select: SqliteStatement; key: (row: SessionRow) => number; start: number }>>;
   private readonly paths: EntryPaths;
 
@@ -66,6 +67,10 @@ export class SessionLifecycle {
     );
     this.selectTurn = db.prepare('SELECT status FROM turns WHERE session_id = ?');
     this.removals = ['parked', 'turns', 'sessions'].map((table) => db.prepare(`DELETE FROM ${table} WHERE session_id = ?`));
+    // Sub-agents that outlive their root go on by its settings.
+    this.removeApproval = db.prepare(
+      'DELETE FROM approval_settings WHERE session_id = @id AND NOT EXISTS (SELECT 1 FROM turns WHERE root = @id)',
+    );
     this.removeEntries = db.prepare('DELETE FROM entries WHERE sid = ?');
     const list = (where: string, order: string): SqliteStatement =>
       db.prepare(`SELECT * FROM sessions WHERE ${where} AND (@status IS NULL OR status = @status) ORDER BY ${order}`);
@@ -221,6 +226,7 @@ export class SessionLifecycle {
       }
       this.removeEntries.run(row.sid);
       for (const removal of this.removals) removal.run(sessionId);
+      this.removeApproval.run({ id: sessionId });
       const { metadata } = metaOf(row);
       log.events.push({
         type: 'session::deleted',

@@ -1,4 +1,5 @@
 import type { TurnEvent } from '#libs/turn';
+import type { ApprovalEvent } from '../approval/events.js';
 import type { ProcessRegistry } from '../processes/registry.js';
 import { ChangeLog } from '../sessions/changes.js';
 import type { SqliteTranscript } from '../sessions/transcript.js';
@@ -9,8 +10,8 @@ import type { EventDelivery, StoredEvent } from './delivery.js';
 export interface CommitNotes {
   /** Changes of sessions: for caches and session events. */
   readonly log: ChangeLog;
-  /** Turn events to deliver. */
-  readonly events: TurnEvent[];
+  /** Events of turns and of approvals to deliver. */
+  readonly events: (TurnEvent | ApprovalEvent)[];
 }
 
 /** Runs changes of sessions and turns as durable commits, and afterwards brings caches and listeners up to date. */

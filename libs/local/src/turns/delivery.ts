@@ -1,5 +1,6 @@
 import type { SessionEvent } from '#libs/contracts';
 import type { TurnEvent } from '#libs/turn';
+import type { ApprovalEvent } from '../approval/events.js';
 import { within } from '../processes/within.js';
 import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
 
@@ -23,12 +24,15 @@ export interface EventListeners {
   /** True when a function is bound to events of this type. */
   wants(type: string): boolean;
   /** Calls the bound functions; resolves when each has answered or was given up. */
-  deliver(event: TurnEvent | SessionEvent): Promise<void>;
+  deliver(event: OutboxEvent): Promise<void>;
 }
+
+/** What the outbox holds. */
+export type OutboxEvent = TurnEvent | SessionEvent | ApprovalEvent;
 
 /** An event with its row in the outbox. */
 export interface StoredEvent {
-  event: TurnEvent | SessionEvent;
+  event: OutboxEvent;
   seq: number;
 }
 
@@ -60,7 +64,7 @@ export class EventDelivery {
   }
 
   /** Inside a write transaction: stores the events that somebody wants, removes those that are done. May run again. */
-  record(turn: readonly TurnEvent[], session: readonly SessionEvent[]): StoredEvent[] {
+  record(turn: readonly (TurnEvent | ApprovalEvent)[], session: readonly SessionEvent[]): StoredEvent[] {
     this.removing.push(...this.delivered.splice(0));
     for (const seq of this.removing) this.remove.run(seq);
     const stored: StoredEvent[] = [];
@@ -90,7 +94,7 @@ export class EventDelivery {
       const late = Date.now() >= deadline;
       for (const row of open.splice(0)) {
         if (!late && !this.listeners.some((l) => l.wants(row.type))) open.push(row);
-        else this.track(this.pass({ type: row.type, payload: JSON.parse(row.payload) as unknown } as TurnEvent | SessionEvent, row.seq));
+        else this.track(this.pass({ type: row.type, payload: JSON.parse(row.payload) as unknown } as OutboxEvent, row.seq));
       }
       if (open.length > 0) this.lookTimer = setTimeout(look, REBIND_LOOK_MS).unref();
     };
@@ -113,7 +117,7 @@ export class EventDelivery {
     void delivery.finally(() => this.underWay.delete(delivery));
   }
 
-  private async pass(event: TurnEvent | SessionEvent, seq: number): Promise<void> {
+  private async pass(event: OutboxEvent, seq: number): Promise<void> {
     for (const listeners of this.listeners) {
       if (!listeners.wants(event.type)) continue;
       if (!(await this.tell(listeners, event)) && event.type === 'harness::child-ended') return; // its row stays: the next start tries again
@@ -122,7 +126,7 @@ export class EventDelivery {
   }
 
   /** Tells one listener, with a few tries; false when it could not be told. */
-  private async tell(listeners: EventListeners, event: TurnEvent | SessionEvent): Promise<boolean> {
+  private async tell(listeners: EventListeners, event: OutboxEvent): Promise<boolean> {
     for (let attempt = 0; ; attempt += 1) {
       try {
         await listeners.deliver(event);

@@ -1,10 +1,11 @@
 import { HarnessError } from '#libs/contracts';
 import type { CommitResult, Journal, ParkedMessage, RememberedSend, TurnRecord, Write } from '#libs/turn';
+import type { ApprovalInbox } from '../approval/inbox.js';
 import type { SessionRepository } from '../sessions/repository.js';
 import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
 import type { CommitNotes, StoreCommits } from './commits.js';
 import type { SqliteStepQueue } from './queue.js';
-import { earliestExpiry, recordOf, type TurnRow } from './rows.js';
+import { earliestExpiry, recordOf, type TurnHead, type TurnRow } from './rows.js';
 
 type SaveRecord = Extract<Write, { kind: 'save-record' }>;
 
@@ -28,18 +29,23 @@ export class SqliteJournal implements Journal {
     private readonly commits: StoreCommits,
     private readonly sessions: SessionRepository,
     private readonly queue: SqliteStepQueue,
+    private readonly approvals: ApprovalInbox,
   ) {
     this.selectTurn = db.prepare('SELECT * FROM turns WHERE session_id = ?');
-    this.selectHead = db.prepare('SELECT turn_id, version, status, job_step, not_before, owner FROM turns WHERE session_id = ?');
+    this.selectHead = db.prepare(
+      `SELECT turn_id, version, status, job_step, not_before, owner, root,
+         EXISTS (SELECT 1 FROM approvals WHERE approvals.session_id = turns.session_id) AS held
+       FROM turns WHERE session_id = ?`,
+    );
     this.selectDue = db.prepare('SELECT session_id FROM turns WHERE expires_at <= ? ORDER BY expires_at');
     this.selectStranded = db.prepare(
       `SELECT DISTINCT session_id FROM parked WHERE session_id NOT IN (SELECT session_id FROM turns WHERE status IN ('running', 'awaiting_functions'))`,
     );
     this.insertTurn = db.prepare(
-      `INSERT INTO turns (turn_id, version, claims, status, record, expires_at, job_step, not_before, owner, session_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO turns (turn_id, version, claims, status, record, expires_at, job_step, not_before, owner, root, session_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.updateTurn = db.prepare(
-      `UPDATE turns SET turn_id = ?, version = ?, claims = ?, status = ?, record = ?, expires_at = ?, job_step = ?, not_before = ?, owner = ? WHERE session_id = ?`,
+      `UPDATE turns SET turn_id = ?, version = ?, claims = ?, status = ?, record = ?, expires_at = ?, job_step = ?, not_before = ?, owner = ?, root = ? WHERE session_id = ?`,
     );
     this.updateJob = db.prepare('UPDATE turns SET job_step = ?, not_before = ?, owner = ? WHERE session_id = ?');
     this.selectParked = db.prepare('SELECT body FROM parked WHERE session_id = ? ORDER BY seq');
@@ -92,8 +98,8 @@ export class SqliteJournal implements Journal {
   }
 
   /** A turn's row without its record. */
-  private head(sessionId: string): Omit<TurnRow, 'record'> | undefined {
-    return this.selectHead.get(sessionId) as Omit<TurnRow, 'record'> | undefined;
+  private head(sessionId: string): TurnHead | undefined {
+    return this.selectHead.get(sessionId) as TurnHead | undefined;
   }
 
   /** Checks what a write demands of the stored state, before anything is written. */
@@ -150,7 +156,7 @@ export class SqliteJournal implements Journal {
         for (const entryId of write.entry_ids) this.deleteParked.run(write.session_id, entryId);
         return;
       case 'save-record':
-        this.save(write, all);
+        this.save(write, all, events);
         return;
       case 'remember-key':
         this.insertKey.run(write.key, JSON.stringify(write.answer), write.expires_at);
@@ -177,7 +183,7 @@ export class SqliteJournal implements Journal {
   }
 
   /** Saves the record and, in the same row, what the commit says of its queued step. */
-  private save(write: SaveRecord, all: readonly Write[]): void {
+  private save(write: SaveRecord, all: readonly Write[], events: CommitNotes['events']): void {
     const { record } = write;
     const before = this.head(record.session_id);
     let job: [number | null, number, string | null] = [before?.job_step ?? null, before?.not_before ?? 0, before?.owner ?? null];
@@ -194,8 +200,15 @@ export class SqliteJournal implements Journal {
       JSON.stringify(record),
       earliestExpiry(record),
       ...job,
+      before?.root ?? this.rootOf(record),
       record.session_id,
     ];
     (before === undefined ? this.insertTurn : this.updateTurn).run(...values);
+    events.push(...this.approvals.follow(record, all, before?.held === 1));
+  }
+
+  /** The session at the root of the tree of a sub-agent's session; null for any other. Once known it stays. */
+  private rootOf({ parent }: TurnRecord): string | null {
+    return parent === null ? null : (this.head(parent.session_id)?.root ?? parent.session_id);
   }
 }

@@ -12,6 +12,13 @@ export interface TurnRow {
   not_before: number;
   owner: string | null;
   expires_at: number | null;
+  /** The session at the root of a sub-agent's tree. */
+  root: string | null;
+}
+
+/** A turn's row without its record; `held` is 1 when calls of it wait for a person. */
+export interface TurnHead extends Omit<TurnRow, 'record'> {
+  held: 0 | 1;
 }
 
 export const recordOf = (row: TurnRow): TurnRecord => ({

@@ -1,6 +1,8 @@
 import { type HarnessSettings } from '#libs/turn';
+import { type ApprovalDefaults } from '../../approval/settings.js';
 import { type ConfineValues } from '../../confine/settings.js';
 import { type RouterSettings } from '../../router/settings.js';
+import { ApprovalFields } from './approval.js';
 import { ConfineFields } from './confine.js';
 import { HarnessFields, harnessSettings } from './harness.js';
 import { RouterFields, routerSettings } from './router.js';
@@ -37,5 +39,13 @@ export const confineEntry: ConfigurationEntry<ConfineFields, ConfineValues> = {
   settings: (fields) => ({ ...fields }),
 };
 
+export const approvalEntry: ConfigurationEntry<ApprovalFields, ApprovalDefaults> = {
+  id: 'approval',
+  name: 'Approval',
+  description: 'Which calls of a model a person is asked about.',
+  fields: ApprovalFields,
+  settings: (fields) => ({ ...fields }),
+};
+
 /** The ids of all entries. */
-export const entryIds: readonly string[] = [harnessEntry.id, routerEntry.id, confineEntry.id];
+export const entryIds: readonly string[] = [harnessEntry.id, routerEntry.id, confineEntry.id, approvalEntry.id];

@@ -2,7 +2,7 @@
 const GRAM = 8;
 const MASK = '[redacted]';
 /** Key-like texts, also those that a vendor has starred out itself. */
-const KEY_LIKE = /\b(?:sk|pk|rk|key)-[A-Za-z0-9_*.-]{6,}|[A-Za-z0-9_-]{2,}\*{3,}[A-Za-z0-9_*-]*/g;
+const KEY_LIKE = /\b(?:sk|pk|rk|key)-[A-Za-z0-9_*.-]{6,}|[A-Za-z0-9_-]{2,64}\*{3,}[A-Za-z0-9_*-]*/g;
 const BEARER = /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi;
 
 /**

@@ -1,0 +1,2 @@
+export * from './approval.module.js';
+export { ApprovalInbox } from './inbox.js';

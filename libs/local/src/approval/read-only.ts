@@ -1,0 +1,36 @@
+/** The functions of ours that only read, and nothing outside this machine: mode `auto` lets them pass. Any other id asks. */
+const READ_ONLY: ReadonlySet<string> = new Set([
+  'coder::info',
+  'coder::list-folder',
+  'coder::read-file',
+  'coder::search',
+  'coder::tree',
+  'engine::functions::info',
+  'engine::functions::list',
+  'engine::registered-triggers::info',
+  'engine::registered-triggers::list',
+  'engine::triggers::info',
+  'engine::triggers::list',
+  'engine::workers::info',
+  'engine::workers::list',
+  'harness::status',
+  'router::models::budget',
+  'router::models::get',
+  'router::models::list',
+  'router::models::supports',
+  'router::provider::list',
+  'session::get',
+  'session::get-message',
+  'session::list',
+  'session::messages',
+  'session::messages-range',
+  'session::messages-tail',
+  'state::get',
+  'state::list',
+  'state::list_entries',
+  'state::list_groups',
+  'state::list_keys',
+]);
+
+/** True for a function of ours that only reads. */
+export const isReadOnly = (functionId: string): boolean => READ_ONLY.has(functionId);
