@@ -50,7 +50,7 @@ interface ApprovalBinding {
 
 /** The trigger types of the inbox, and the delivery to what is bound to them. */
 @Injectable()
-export class ApprovalEvents {
+export class ApprovalEvents implements OnModuleInit {
   private readonly bindings = new Map<string, TriggerBindings<ApprovalBinding>>(
     Object.entries(approvalTriggers).map(([id, definition]) => [id, new TriggerBindings<ApprovalBinding>({ id, ...definition })]),
   );
