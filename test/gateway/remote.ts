@@ -21,7 +21,8 @@ export const urlOf = (rig: TurnRig): string => {
 
 /** A client of the real SDK, in this process and with its telemetry off; it is shut down after the test. */
 export function connect(url: string, options: InitOptions = {}): IIIClient {
-  vi.spyOn(console, 'debug').mockReturnValue(undefined); // where the SDK says what it does
+  vi.spyOn(console, 'debug').mockReturnValue(undefined); // where the SDK says what it does, and on `error` that a socket is gone
+  vi.spyOn(console, 'error').mockReturnValue(undefined);
   const client = registerWorker(url, {
     workerName: 'remote',
     enableMetricsReporting: false,

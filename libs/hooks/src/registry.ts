@@ -95,6 +95,11 @@ class HookPointBindings extends TriggerBindings<HookTriggerConfig> {
     }
   }
 
+  /** A hook that denies when it fails does so while its worker is away, too. */
+  isGuard({ config }: TriggerRegistration): boolean {
+    return this.policyOf((config ?? {}) as HookTriggerConfig) === 'fail_closed';
+  }
+
   ordered(): readonly HookBinding[] {
     if (this.cached !== undefined) return this.cached;
     const latest = new Map<string, HookBinding[]>();
@@ -106,8 +111,12 @@ class HookPointBindings extends TriggerBindings<HookTriggerConfig> {
     return this.cached;
   }
 
+  private policyOf({ on_error }: HookTriggerConfig): string {
+    return on_error ?? (isGuard(this.point) ? 'fail_closed' : 'fail_open');
+  }
+
   private bindingOf(function_id: string, config: HookTriggerConfig, metadata: JsonValue | undefined): HookBinding {
-    const on_error = config.on_error ?? (isGuard(this.point) ? 'fail_closed' : 'fail_open');
+    const on_error = this.policyOf(config);
     if (on_error !== 'fail_open' && on_error !== 'fail_closed') {
       throw new HarnessError('harness/invalid_request', `on_error must be "fail_open" or "fail_closed", not ${JSON.stringify(on_error)}`);
     }

@@ -67,6 +67,7 @@ export class Gateway {
       gateway.http.once('error', reject);
       gateway.http.listen({ host: options.host, port: options.port, exclusive: true }, () => {
         gateway.http.off('error', reject);
+        engine.isReachable = true;
         gateway.http.on('error', (error) => engine.report('the gateway has a fault', { error: error.message }));
         resolve();
       });
@@ -83,6 +84,7 @@ export class Gateway {
   /** Ends all connections; workers connect again by themselves to what listens there next. Their guards stay. */
   async close(): Promise<void> {
     this.closing = true;
+    this.engine.isReachable = false;
     const closed = new Promise<void>((resolve) => this.http.close(() => resolve()));
     for (const { wire } of [...this.connected.values()]) wire.close(1001, 'the gateway closes');
     const others = [...this.channels.clients, ...this.telemetry.clients];

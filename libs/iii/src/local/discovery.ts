@@ -49,14 +49,15 @@ const row = ({ definition, worker }: FunctionRecord): { [key: string]: unknown }
   ...(definition.metadata === undefined ? {} : { metadata: definition.metadata }),
 });
 
-const bindingRow = ({ trigger, worker, parked }: TriggerRecord): { [key: string]: unknown } => ({
+const bindingRow = ({ trigger, worker, parked, guard }: TriggerRecord): { [key: string]: unknown } => ({
   id: trigger.id,
   trigger_type: trigger.type,
   function_id: trigger.function_id,
-  worker_name: worker?.name ?? null,
+  worker_name: worker?.name ?? guard?.worker ?? null,
   config: trigger.config,
   config_summary: JSON.stringify(trigger.config).slice(0, 120),
   ...(parked === null ? {} : { parked }),
+  ...(guard?.away_since == null ? {} : { away_since: guard.away_since }),
 });
 
 function listFunctions(engine: EngineTables, query: ListFunctions): { functions: unknown[] } {
@@ -231,14 +232,14 @@ export function discoveryFunctions(engine: EngineTables): { definition: Function
       'engine::register_trigger',
       'Binds a function to a trigger type until it is unregistered, whoever connects or leaves.',
       request({ trigger_type: string, function_id: string, config: true, metadata: true }, ['trigger_type', 'function_id']),
-      async (q: { trigger_type: string; function_id: string; config?: JsonValue; metadata?: JsonValue }) => {
+      async (q: { trigger_type: string; function_id: string; config?: JsonValue; metadata?: JsonValue }, { caller }) => {
         const input: RegisterTriggerInput = {
           type: q.trigger_type,
           function_id: q.function_id,
           config: q.config ?? null,
           metadata: q.metadata,
         };
-        return { id: await engine.triggers.addStrict(input) };
+        return { id: await engine.triggers.addStrict(input, engine.workers.remote(caller)) };
       },
     ),
     define(

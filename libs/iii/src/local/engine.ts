@@ -18,6 +18,7 @@ import {
 import { ChannelTable } from './channels.js';
 import { discoveryFunctions } from './discovery.js';
 import { type FunctionRecord, FunctionTable } from './functions.js';
+import { awayDetail, patienceFor } from './guards.js';
 import type { EngineTables } from './tables.js';
 import { TriggerTable } from './triggers.js';
 import { defaultWorkerName, type WorkerRecord, WorkerTable } from './workers.js';
@@ -43,6 +44,8 @@ export class LocalEngine implements EngineTables {
   readonly workers = new WorkerTable();
   readonly channels = new ChannelTable();
   readonly report: (message: string, context: { [key: string]: unknown }) => void;
+  /** True while workers of other processes can connect. */
+  isReachable = false;
   private queue: QueueSink | undefined;
 
   constructor(options: LocalEngineOptions = {}) {
@@ -76,9 +79,7 @@ export class LocalEngine implements EngineTables {
     const action = request.action;
     if (action?.type === 'enqueue') return this.enqueue(request, action.queue);
     const record = this.functions.get(request.function_id);
-    if (record === undefined) {
-      return Promise.reject(new BusError('function_not_found', `no function ${request.function_id} is registered`, request.function_id));
-    }
+    if (record === undefined) return this.missing(request, caller);
     if (action?.type === 'void') {
       this.run(request, record, caller).catch((error: unknown) => {
         this.report('a void call failed', { function_id: request.function_id, error: errorMessage(error) });
@@ -86,6 +87,20 @@ export class LocalEngine implements EngineTables {
       return Promise.resolve(undefined);
     }
     return this.run(request, record, caller);
+  }
+
+  /** A call of what is not there: the function of a guard is waited for while its worker may still come back. */
+  private async missing(request: TriggerRequest, caller: string | undefined): Promise<unknown> {
+    const { function_id, timeoutMs = DEFAULT_TIMEOUT_MS, signal } = request;
+    const record = this.triggers.guardOf(function_id);
+    if (record?.guard == null) throw new BusError('function_not_found', `no function ${function_id} is registered`, function_id);
+    const { worker, away_since } = record.guard;
+    const begun = Date.now();
+    const patience = this.isReachable && away_since !== null ? Math.min(timeoutMs, patienceFor(away_since, begun)) : 0;
+    if (patience > 0 && (await this.functions.appearance(function_id, patience, signal)) !== undefined) {
+      return await this.invoke({ ...request, timeoutMs: Math.max(1, timeoutMs - (Date.now() - begun)) }, caller);
+    }
+    throw new BusError('function_not_found', awayDetail(record.trigger, worker), function_id);
   }
 
   private run(request: TriggerRequest, { handler, worker }: FunctionRecord, caller: string | undefined): Promise<unknown> {
@@ -194,7 +209,9 @@ export class LocalBus implements Bus {
   }
 
   registerFunction(definition: FunctionDefinition, handler: FunctionHandler): Registration {
-    return this.engine.functions.add(this.worker, definition, handler);
+    const registration = this.engine.functions.add(this.worker, definition, handler);
+    this.engine.triggers.functionIsBack(definition.id);
+    return registration;
   }
 
   /** `refused` is told when the provider of the type does not take the binding, which then waits. */
@@ -219,10 +236,12 @@ export class LocalBus implements Bus {
   }
 
   /** Leaves the engine; everything that this worker registered goes, but the guards of one that was `lost`. */
-  async disconnect(_how: 'left' | 'lost' = 'left'): Promise<void> {
-    this.engine.functions.removeOf(this.worker);
-    this.engine.channels.removeOf(this.worker.id);
-    this.engine.workers.remove(this.worker);
-    await this.engine.triggers.removeOf(this.worker);
+  async disconnect(how: 'left' | 'lost' = 'left'): Promise<void> {
+    const { functions, triggers, channels, workers } = this.engine;
+    const told = triggers.removeOf(this.worker, how, (id) => functions.get(id)?.worker === this.worker);
+    functions.removeOf(this.worker);
+    channels.removeOf(this.worker.id);
+    workers.remove(this.worker);
+    await told;
   }
 }

@@ -47,6 +47,24 @@ export class FunctionTable {
     return [...this.byId.values()].sort((a, b) => (a.definition.id < b.definition.id ? -1 : 1));
   }
 
+  /** The function of that id as soon as it is there; undefined when it does not come in time or the signal is given. */
+  async appearance(id: string, ms: number, signal?: AbortSignal): Promise<FunctionRecord | undefined> {
+    let stop = (): void => undefined;
+    const timer = setTimeout(() => stop(), ms);
+    const over = new Promise<void>((resolve) => {
+      stop = resolve;
+    });
+    const unlisten = this.onChange(() => {
+      if (this.byId.has(id)) stop();
+    });
+    signal?.addEventListener('abort', stop, { once: true });
+    await over;
+    clearTimeout(timer);
+    unlisten();
+    signal?.removeEventListener('abort', stop);
+    return this.byId.get(id);
+  }
+
   removeOf(worker: WorkerRecord): void {
     for (const [id, record] of this.byId) if (record.worker === worker) this.byId.delete(id);
     this.changed();

@@ -13,6 +13,13 @@ interface ProcessRow {
   start_token: string;
   host_token: string;
   lease_until: number;
+  gateway: string | null;
+}
+
+/** Where the gateway of a process is, and whether it wants a token. */
+export interface GatewayAddress {
+  url: string;
+  needs_token: boolean;
 }
 
 /** The processes that work on one database, and whether they still live. All methods are synchronous. */
@@ -25,6 +32,7 @@ export class ProcessRegistry {
   private readonly upsert: SqliteStatement;
   private readonly find: SqliteStatement;
   private leaseUntil = 0;
+  private gateway: string | null = null;
 
   constructor(
     private readonly db: SqliteConnection,
@@ -32,8 +40,8 @@ export class ProcessRegistry {
   ) {
     this.heartbeatMs = leaseMs / BEATS;
     this.upsert = db.prepare(
-      `INSERT INTO processes (owner, pid, start_token, host_token, lease_until) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (owner) DO UPDATE SET lease_until = excluded.lease_until`,
+      `INSERT INTO processes (owner, pid, start_token, host_token, lease_until, gateway) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT (owner) DO UPDATE SET lease_until = excluded.lease_until, gateway = excluded.gateway`,
     );
     this.find = db.prepare('SELECT * FROM processes WHERE owner = ?');
   }
@@ -42,7 +50,19 @@ export class ProcessRegistry {
   renew(now: number, force = false): void {
     if (!force && this.leaseUntil - now > this.leaseMs - this.heartbeatMs) return;
     this.leaseUntil = now + this.leaseMs;
-    this.upsert.run(this.owner, process.pid, startToken(process.pid), this.host, this.leaseUntil);
+    this.upsert.run(this.owner, process.pid, startToken(process.pid), this.host, this.leaseUntil, this.gateway);
+  }
+
+  /** Says, from the next renewal on, where workers of other processes reach this one. */
+  announce(gateway: GatewayAddress): void {
+    this.gateway = JSON.stringify(gateway);
+  }
+
+  /** The gateway of a process of this host that lives; null when there is none. */
+  gatewayHere(now: number): GatewayAddress | null {
+    const rows = this.db.prepare('SELECT * FROM processes WHERE gateway IS NOT NULL ORDER BY lease_until DESC').all() as ProcessRow[];
+    const row = rows.find(({ owner, host_token }) => owner !== this.owner && host_token === this.host && !this.isGone(owner, now));
+    return row?.gateway == null ? null : (JSON.parse(row.gateway) as GatewayAddress);
   }
 
   /** True when the owner cannot be counted on any more: its process is gone, or its lease is over. */

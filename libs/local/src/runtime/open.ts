@@ -71,7 +71,7 @@ export async function openRuntime(options: OpenRuntimeOptions): Promise<Embedded
     await app.listen();
     const parts = { app, engine, bus, feed, store, configuration, background, report };
     await publish(parts);
-    if (options.gateway !== undefined) gateway = await openGateway(engine, options.gateway, log);
+    if (options.gateway !== undefined) gateway = await openGateway(engine, store, options.gateway, log);
     return await EmbeddedProcess.start(options, { ...parts, gateway });
   } catch (error) {
     background?.stop();
@@ -156,9 +156,10 @@ class EmbeddedProcess implements EmbeddedRuntime {
   }
 
   private async work(scope: 'all' | 'own'): Promise<void> {
-    const { app, store } = this.parts;
+    const { app, engine, store } = this.parts;
     const executor = app.get(TurnExecutor, { strict: false });
     await store.queue.start(async (payload) => {
+      takeOverGuards(engine, store);
       await executor.runStep(payload);
     }, scope);
     await app.get(SqliteQueue, { strict: false }).start(this.bus, scope);
@@ -195,9 +196,17 @@ async function publish({ app, bus, engine, store }: Parts): Promise<void> {
   turnEvents.publish();
   sessionEvents.publish();
   app.get(HookRegistry, { strict: false }).publish();
+  engine.triggers.keepGuards(store.guards);
+  takeOverGuards(engine, store);
   listen(store, app.get<LoopPorts>(LOOP_PORTS, { strict: false }), turnEvents, sessionEvents);
   for (const adapter of providerAdapters(app)) await adapter.register(bus);
   app.get(RouterEvents, { strict: false }).announceReady();
+}
+
+/** Brings the guards in force to what other processes have stored of them. */
+function takeOverGuards(engine: LocalEngine, store: Store): void {
+  const kept = store.guards.changes();
+  if (kept !== null) engine.triggers.restore(kept, Date.now());
 }
 
 /** Passes events on: those of turns and sessions to bound functions, the end of a child to its parent. */

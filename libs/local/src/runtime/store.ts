@@ -1,5 +1,6 @@
 import type { Journal, Transcript } from '#libs/turn';
 import { ApprovalInbox } from '../approval/inbox.js';
+import { SqliteGuards } from '../guards/guards.js';
 import { ProcessRegistry } from '../processes/registry.js';
 import { SessionRepository } from '../sessions/repository.js';
 import { SqliteTranscript } from '../sessions/transcript.js';
@@ -21,6 +22,7 @@ export interface Store {
   queue: SqliteStepQueue;
   journal: SqliteJournal & Journal;
   approvals: ApprovalInbox;
+  guards: SqliteGuards;
 }
 
 export interface StoreOptions {
@@ -44,7 +46,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const queue = new SqliteStepQueue(db, writer, processes, { concurrency: options.concurrency, report: options.report });
   const approvals = new ApprovalInbox(db, repository);
   const journal = new SqliteJournal(db, commits, repository, queue, approvals);
-  return { db, writer, processes, repository, transcript, delivery, commits, queue, journal, approvals };
+  const guards = new SqliteGuards(db, writer, options.report);
+  return { db, writer, processes, repository, transcript, delivery, commits, queue, journal, approvals, guards };
 }
 
 /** Writes what is pending and closes the database; SQLite folds its log file in when the last process leaves. */
