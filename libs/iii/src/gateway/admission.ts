@@ -27,7 +27,7 @@ export function refusalOf({ headers }: IncomingMessage, { token, origins }: Admi
 }
 
 function givenToken(authorization: string | undefined): string {
-  const [scheme = '', value = ''] = (authorization ?? '').split(' ');
+  const [, scheme = '', value = ''] = /^(\S+) +(.*)$/.exec(authorization ?? '') ?? [];
   switch (scheme.toLowerCase()) {
     case 'bearer':
       return value;
