@@ -5,12 +5,15 @@ const worker = connect('example-consumer');
 const session_id = `s_example_${process.pid}`;
 let shown = 0;
 
-// The message grows while it streams: print what is new of it.
-worker.registerFunction('example-consumer::update', async ({ message }) => {
-  if (message.role !== 'assistant') return null;
+// A message is told of when it comes and whenever it has grown: print what is new of the model's answer.
+const print = (message) => {
+  if (message?.role !== 'assistant') return;
   const text = message.content.map((block) => (block.type === 'text' ? block.text : '')).join('');
   process.stdout.write(text.slice(shown));
   shown = Math.max(shown, text.length);
+};
+worker.registerFunction('example-consumer::message', async ({ message }) => {
+  print(message);
   return null;
 });
 
@@ -22,7 +25,9 @@ const ended = new Promise((resolve) => {
 });
 
 // Bind first, send then: nothing is missed.
-worker.registerTrigger({ type: 'session::message-updated', function_id: 'example-consumer::update', config: { session_id } });
+for (const type of ['session::message-added', 'session::message-updated']) {
+  worker.registerTrigger({ type, function_id: 'example-consumer::message', config: { session_id } });
+}
 worker.registerTrigger({ type: 'harness::turn-completed', function_id: 'example-consumer::ended', config: { session_id } });
 
 const turn = await worker.trigger({
@@ -40,6 +45,9 @@ const turn = await worker.trigger({
 console.error(`session ${turn.session_id}, turn ${turn.turn_id}`);
 
 const { status, reason } = await ended;
+// Events come at least once and in any order: what is stored has the last word.
+const { messages } = await worker.trigger({ function_id: 'session::messages', payload: { session_id } });
+print(messages.at(-1)?.message);
 console.error(`\n${status}${reason === undefined ? '' : `: ${reason}`}`);
 await worker.shutdown();
 process.exit(status === 'completed' ? 0 : 1);

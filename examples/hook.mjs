@@ -13,7 +13,7 @@ worker.registerFunction('example-hook::guard', async ({ session_id, turn_id, cal
   if (command === 'date') return { decision: 'continue' };
   // A held call waits, over restarts too, until somebody resolves it.
   console.error(`held ${call.id} in ${session_id}`);
-  console.log(JSON.stringify({ session_id, turn_id, function_call_id: call.id }));
+  process.stdout.write(`${JSON.stringify({ session_id, turn_id, function_call_id: call.id })}\n`);
   return { decision: 'hold', pending_timeout_ms: 60_000 };
 });
 

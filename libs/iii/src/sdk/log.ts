@@ -1,7 +1,7 @@
 /** Told what the SDK has to say. */
 export type SdkLog = (level: 'debug' | 'warn' | 'error', message: string) => void;
 
-const MARK = '[iii]';
+const MARK = /^\[(?:iii|OTel)\] ?/;
 let sink: SdkLog | undefined;
 
 /**
@@ -12,13 +12,14 @@ export function captureSdkLog(log: SdkLog): void {
   const isFirst = sink === undefined;
   sink = log;
   if (!isFirst) return;
-  for (const level of ['debug', 'warn', 'error'] as const) {
-    const print = console[level].bind(console);
-    console[level] = (...parts: unknown[]): void => {
-      if (typeof parts[0] === 'string' && parts[0].startsWith(MARK)) sink?.(level, parts.map(textOf).join(' ').trim());
+  for (const method of ['debug', 'log', 'info', 'warn', 'error'] as const) {
+    const print = console[method].bind(console);
+    const level = method === 'log' || method === 'info' ? 'debug' : method;
+    console[method] = (...parts: unknown[]): void => {
+      if (typeof parts[0] === 'string' && MARK.test(parts[0])) sink?.(level, parts.map(textOf).join(' ').trim());
       else print(...parts);
     };
   }
 }
 
-const textOf = (part: unknown): string => (part instanceof Error ? part.message : String(part)).replace(`${MARK} `, '');
+const textOf = (part: unknown): string => (part instanceof Error ? part.message : String(part)).replace(MARK, '');
