@@ -8,6 +8,7 @@ import {
   type TurnCompletedEvent,
   textOf,
 } from '#libs/contracts';
+import { scenarios } from '../support/replay.js';
 import { agentCall, type Scripted, ScriptedModel, text } from '../support/scripted-model.js';
 import { asks, held, says } from '../support/scripts.js';
 import { TurnRig } from '../support/turn-rig.js';
@@ -62,7 +63,7 @@ const lastUser = (request: ProviderStreamRequest | undefined): string =>
   textOf(request?.messages.findLast((message) => message.role === 'user')?.content ?? []);
 const toolNames = (request: ProviderStreamRequest | undefined): string[] => (request?.tools ?? []).map((tool) => tool.name);
 
-describe('an output contract asked of the provider', () => {
+scenarios('an output contract asked of the provider', () => {
   it('is passed on as the response format, and its value is on the status, in the event and in the feed', async () => {
     await open([says('{"n": 3}')]);
     const ended = await rig.turn('go', want(number));
@@ -88,7 +89,7 @@ describe('an output contract asked of the provider', () => {
   });
 });
 
-describe('C36 an answer', () => {
+scenarios('C36 an answer', () => {
   const taken: [string, string, JsonValue][] = [
     ['bare', '{"n": 1}', { n: 1 }],
     ['with space around it', ' \n{"n": 1}\n\n', { n: 1 }],
@@ -142,7 +143,7 @@ describe('C36 an answer', () => {
   });
 });
 
-describe('an answer that does not meet its contract', () => {
+scenarios('an answer that does not meet its contract', () => {
   it('is asked for again by the names of the fields that fail', async () => {
     const schema = {
       type: 'object',
@@ -218,7 +219,7 @@ describe('an answer that does not meet its contract', () => {
   });
 });
 
-describe('an output contract by submit_result', () => {
+scenarios('an output contract by submit_result', () => {
   const go = (schema?: JsonValue): ReturnType<TurnRig['turn']> => rig.turn('go', want(schema, onPlain));
 
   it('offers a function for it, takes what is handed in and ends the turn without calling anything', async () => {

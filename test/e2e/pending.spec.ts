@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import type { HookInput, HookOutput } from '#libs/contracts';
+import { scenarios } from '../support/replay.js';
 import { agentCall, ScriptedModel, text } from '../support/scripted-model.js';
 import { TurnRig } from '../support/turn-rig.js';
 
@@ -10,7 +11,7 @@ afterEach(async () => {
 
 const hold = (over: object = {}): HookOutput => ({ decision: 'hold', ...over });
 
-describe('holds', () => {
+scenarios('holds', () => {
   it('C01 the arguments that the holding hook set are what the function gets on release', async () => {
     rig = await TurnRig.open({
       model: new ScriptedModel({ content: [agentCall('c1', 'probe::run', { a: 1 })] }, { content: [text('done')] }),
@@ -112,7 +113,7 @@ describe('holds', () => {
   });
 });
 
-describe('hooks', () => {
+scenarios('hooks', () => {
   it('C11 a pre-trigger hook that fails in any way denies, with a reason that names it', async () => {
     const calls = ['throws', 'slow', 'odd', 'gone'].map((name) => agentCall(name, `probe::${name}`));
     rig = await TurnRig.open({ model: new ScriptedModel({ content: calls }, { content: [text('done')] }) });
@@ -175,7 +176,7 @@ describe('hooks', () => {
   });
 });
 
-describe('sub-agents', () => {
+scenarios('sub-agents', () => {
   it('answers the parent with the child’s result', async () => {
     rig = await TurnRig.open({
       config: 'concurrency: 1\n',
@@ -255,7 +256,7 @@ describe('sub-agents', () => {
   });
 });
 
-describe('output contract', () => {
+scenarios('output contract', () => {
   const schema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] };
   const options = { output: { type: 'json' as const, schema } };
 

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { type CustomMessage, type HookInput, type ProviderStreamRequest, type SessionMeta, textOf } from '#libs/contracts';
 import type { ParkedMessage } from '#libs/turn';
 import { userTexts } from '../support/invariants.js';
+import { scenarios } from '../support/replay.js';
 import { agentCall, ScriptedModel, text } from '../support/scripted-model.js';
 import { asks, fails, held, says } from '../support/scripts.js';
 import { TurnRig } from '../support/turn-rig.js';
@@ -23,7 +24,7 @@ const asked = (request: ProviderStreamRequest | undefined): string[] =>
   (request?.messages ?? []).map((m) => `${m.role}: ${textOf(m.content)}`);
 const holdAll = (): void => void rig.on('harness::hook::pre-trigger', 'gate::hold', () => ({ decision: 'hold' }));
 
-describe('a send into a turn that runs', () => {
+scenarios('a send into a turn that runs', () => {
   it('C38 is taken up by the same turn, many of them in the order in which they were accepted', async () => {
     const first = held();
     await open(first.script, says('answered all'));
@@ -107,7 +108,7 @@ describe('a send into a turn that runs', () => {
   });
 });
 
-describe('a send into a turn that waits for a call', () => {
+scenarios('a send into a turn that waits for a call', () => {
   it('is in the transcript at once, and the model gets it after the result', async () => {
     await open(asks(agentCall('c1', 'probe::run')), says('done'));
     rig.function('probe::run', () => 'ran');
@@ -137,7 +138,7 @@ describe('a send into a turn that waits for a call', () => {
   });
 });
 
-describe('a message that its turn ends without', () => {
+scenarios('a message that its turn ends without', () => {
   const parkOne = async (): Promise<{ session_id: string; turn_id: string; first: ReturnType<typeof held> }> => {
     const first = held('so far');
     await open(first.script);
@@ -176,7 +177,7 @@ describe('a message that its turn ends without', () => {
   });
 });
 
-describe('a message that a crash left parked after the end', () => {
+scenarios('a message that a crash left parked after the end', () => {
   /** A finished session with a parked message, as a process leaves it that dies right after the commit of the end. */
   const strand = async (): Promise<string> => {
     await open(says('hello'));
@@ -211,7 +212,7 @@ describe('a message that a crash left parked after the end', () => {
   });
 });
 
-describe('an idempotency key', () => {
+scenarios('an idempotency key', () => {
   it('20 times at once, without a session id, makes one session, one turn, one message', async () => {
     await open(says('once'));
     const answers = await Promise.all(Array.from({ length: 20 }, () => rig.send('do it', { idempotency_key: 'k' })));
@@ -272,7 +273,7 @@ describe('an idempotency key', () => {
   });
 });
 
-describe('custom-role messages', () => {
+scenarios('custom-role messages', () => {
   it('C19 complete without a model call over an empty or an answered conversation, and no request ever holds them', async () => {
     await open(says('hello'));
     const woken = await rig.turn(note('first of all'), { session_id: 'one' });
@@ -290,7 +291,7 @@ describe('custom-role messages', () => {
   });
 });
 
-describe('what comes with a send', () => {
+scenarios('what comes with a send', () => {
   it('title and metadata are used only by the send that makes the session', async () => {
     await open(says('one'), says('two'));
     await rig.turn('hi', { session_id: 'one', session: { title: 'First', metadata: { by: 'test' } } });

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import {
   type ContentBlock,
   callsOf,
@@ -10,6 +10,7 @@ import {
   textOf,
 } from '#libs/contracts';
 import { EventDelivery } from '../../libs/local/src/turns/delivery.js';
+import { scenarios } from '../support/replay.js';
 import { gate } from '../support/rig.js';
 import { agentCall, type Scripted, ScriptedModel, text } from '../support/scripted-model.js';
 import { asks, fails, held, says } from '../support/scripts.js';
@@ -42,7 +43,7 @@ const childOf = async (session_id: string, call = 'c1'): Promise<string> =>
   (await rig.status(session_id))?.children.find((child) => child.function_call_id === call)?.session_id ?? '';
 const sessions = async (): Promise<SessionMeta[]> => (await rig.call<{ sessions: SessionMeta[] }>('session::list')).sessions;
 
-describe('a child of a turn', () => {
+scenarios('a child of a turn', () => {
   it('is answered to its parent as text and as facts, and both sessions say how they hang together', async () => {
     await open('', asks(spawn('c1', 'add')), says('three'), says('it is three'));
     const events: unknown[] = [];
@@ -159,7 +160,7 @@ describe('a child of a turn', () => {
   });
 });
 
-describe('the policy of a child', () => {
+scenarios('the policy of a child', () => {
   it('I7 is its own and its parent’s: it calls nothing that one of them refuses', async () => {
     const all = ['files::read', 'files::write', 'mail::send', 'harness::spawn', 'harness::send'];
     rig = await TurnRig.open({
@@ -213,7 +214,7 @@ describe('the policy of a child', () => {
   });
 });
 
-describe('C34 limits', () => {
+scenarios('C34 limits', () => {
   it('of depth and of number are told to the model, and bound the tree of one that spawns for ever', async () => {
     rig = await TurnRig.open({ config: 'max_depth: 2\nmax_children: 2\n' });
     rig.model.fallback = (r) => (isFirst(r) ? asks(...[1, 2, 3].map((n) => spawn(`c${n}`, 'again'))) : says('done'));
@@ -254,7 +255,7 @@ describe('C34 limits', () => {
   });
 });
 
-describe('C35 a child that does not do its task', () => {
+scenarios('C35 a child that does not do its task', () => {
   const ways: [string, Scripted[], { [name: string]: JsonValue }, object, RegExp][] = [
     [
       'fails',
@@ -328,7 +329,7 @@ describe('C35 a child that does not do its task', () => {
   });
 });
 
-describe('the session of a child', () => {
+scenarios('the session of a child', () => {
   it('may be a fork of its parent’s: it knows what was said before', async () => {
     await open('', says('I am here'), asks(spawn('c1', 'what did I say?', undefined, { session_id: 'the fork' })));
     const { session_id } = await rig.turn('hello');
@@ -386,7 +387,7 @@ describe('the session of a child', () => {
   });
 });
 
-describe('a spawn that is called directly', () => {
+scenarios('a spawn that is called directly', () => {
   it('starts a turn of its own at depth 0, with the default policy and what it asks for', async () => {
     await open(
       'default_model: scripted-1\ndefault_functions:\n  allow: ["probe::*"]\n',
@@ -456,7 +457,7 @@ describe('a spawn that is called directly', () => {
   });
 });
 
-describe('a child over crashes and repeats', () => {
+scenarios('a child over crashes and repeats', () => {
   it('C03 of a held spawn that is released five times at once is one', async () => {
     await open('', asks(spawn('c1', 'work')), says('worked'), says('done'));
     rig.on('harness::hook::pre-trigger', 'gate::hold', () => ({ decision: 'hold' }));

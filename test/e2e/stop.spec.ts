@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { type TurnCompletedEvent, textOf } from '#libs/contracts';
+import { scenarios } from '../support/replay.js';
 import { gate } from '../support/rig.js';
 import { agentCall, type Scripted, ScriptedModel } from '../support/scripted-model.js';
 import { asks, held, says } from '../support/scripts.js';
@@ -36,7 +37,7 @@ async function stopped(session_id: string, turn_id: string, times = 1): Promise<
   expect(rig.lines(session_id).filter((line) => line === '(notice)')).toHaveLength(1);
 }
 
-describe('a stop', () => {
+scenarios('a stop', () => {
   it('C05 of a stream, six times at once, closes it and keeps the text; half a call is dropped', async () => {
     const closed = gate();
     const begun = gate();

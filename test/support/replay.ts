@@ -1,6 +1,19 @@
+import { afterAll, beforeAll, describe } from 'vitest';
 import type { TurnStepPayload, TurnStepResult } from '#libs/contracts';
 import { TurnExecutor } from '#libs/turn';
 import { SqliteTranscript } from '../../libs/local/src/sessions/transcript.js';
+
+/** Scenarios of turns, run in each of the modes. */
+export function scenarios(name: string, define: () => void): void {
+  describe.each(MODES)(`${name}, $how`, ({ replay }) => {
+    let undo: () => void = () => undefined;
+    beforeAll(() => {
+      if (replay) undo = forceReplay();
+    });
+    afterAll(() => undo());
+    define();
+  });
+}
 
 /** The two ways in which each scenario runs. */
 export const MODES = [
