@@ -31,6 +31,7 @@ export interface TurnRigOptions {
   role?: RuntimeRole;
   leaseMs?: number;
   gateway?: GatewaySettings;
+  siblings?: string;
   prepare?: (runtime: EmbeddedRuntime) => void | Promise<void>;
 }
 
@@ -59,6 +60,7 @@ export class TurnRig {
       role: options.role ?? 'client',
       ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
       ...(options.gateway === undefined ? {} : { gateway: options.gateway }),
+      ...(options.siblings === undefined ? {} : { siblings: options.siblings }),
       prepare: async (opened) => {
         opened.feed.subscribe((event) => rig.take(event));
         await rig.model.register(opened.bus);

@@ -80,11 +80,13 @@ export class Cli {
   ): Promise<T> {
     const { url } = this.global;
     const token = this.io.env['HARNESS_GATEWAY_TOKEN'];
+    const siblings = this.io.env['HARNESS_SIBLINGS'];
     const runtime = await this.io.openRuntime({
       dataDir: this.dataDir().path,
       role,
       log,
       ...(gateway === undefined ? {} : { gateway }),
+      ...(siblings === undefined ? {} : { siblings }),
       ...(url === undefined ? {} : { url }),
       ...(token === undefined || token === '' ? {} : { token }),
     });

@@ -17,6 +17,10 @@ export interface OpenRuntimeOptions {
   prepare?: (runtime: EmbeddedRuntime) => Promise<void>;
   /** Lets workers of other processes connect; none can when it is absent. Throws `gateway/port_unavailable`. */
   gateway?: GatewaySettings;
+  /** Which of our siblings run, as text of `HARNESS_SIBLINGS`; all when absent. Throws `harness/invalid_setting`. */
+  siblings?: string;
+  /** What the gateway of a worker that serves the folder wants to be shown: `client` and `reader` call functions there. */
+  token?: string;
   /** How long this process may go without a sign of life before others take its steps, in ms; 30,000 when absent. */
   leaseMs?: number;
   /** Told of what goes wrong in the background. Never gets secrets. */
@@ -29,7 +33,7 @@ export type TurnOwner = 'self' | 'other' | 'gone' | 'none';
 /** The embedded runtime of one process: local engine, siblings, loop and store over one data folder. */
 export interface EmbeddedRuntime {
   readonly dataDir: string;
-  /** Calls any function: `harness::*`, `session::*`, `router::*`, `engine::*`, ... */
+  /** Calls any function: `harness::*`, `session::*`, `router::*`, `engine::*`, ... Where a worker serves the folder, it is that worker's. */
   readonly bus: Bus;
   /** What happens in the turns that this process runs. */
   readonly feed: LiveFeed;

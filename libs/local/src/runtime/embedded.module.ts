@@ -1,22 +1,18 @@
 import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { BUS, type LocalBus } from '#libs/iii';
 import { CLOCK, FEED, JOURNAL, type LiveFeed, STEP_QUEUE, systemClock, TRANSCRIPT, TurnModule } from '#libs/turn';
-import { ApprovalInbox, ApprovalModule } from '../approval/index.js';
-import { CoderModule } from '../coder/index.js';
+import { ApprovalInbox } from '../approval/index.js';
 import { ConfigurationBusModule, ConfigurationModule, type LiveConfiguration } from '../configuration/index.js';
 import { ProcessRegistry } from '../processes/registry.js';
 import { QueueModule } from '../queue/index.js';
-import { RouterModule } from '../router/index.js';
 import { SessionsModule } from '../sessions/index.js';
 import { SessionRepository } from '../sessions/repository.js';
 import { SqliteTranscript } from '../sessions/transcript.js';
-import { ShellModule } from '../shell/index.js';
 import { DATABASE, SqliteWriter } from '../sqlite/index.js';
-import { StateModule } from '../state/index.js';
 import { StoreCommits } from '../turns/commits.js';
 import { EventDelivery } from '../turns/delivery.js';
-import { WebModule } from '../web/index.js';
 import { PROVIDER_MODULES } from './providers.js';
+import { modulesOf, type Sibling } from './siblings.js';
 import type { Store } from './store.js';
 
 /** What the embedded runtime is made of, before Nest wires it. */
@@ -25,6 +21,7 @@ export interface EmbeddedParts {
   feed: LiveFeed;
   store: Store;
   configuration: LiveConfiguration;
+  siblings: ReadonlySet<Sibling>;
   /** What the role of the process needs besides. */
   modules: (Type | DynamicModule)[];
 }
@@ -54,7 +51,7 @@ class PartsModule {
   }
 }
 
-/** The embedded runtime as a Nest application: the turn loop and all local siblings on one in-process engine. */
+/** The embedded runtime as a Nest application: the turn loop and the local siblings on one in-process engine. */
 @Module({})
 export class EmbeddedModule {
   static forRoot(parts: EmbeddedParts): DynamicModule {
@@ -66,14 +63,9 @@ export class EmbeddedModule {
         ConfigurationBusModule,
         ...parts.modules,
         TurnModule,
-        ApprovalModule,
         SessionsModule,
         QueueModule,
-        RouterModule,
-        StateModule,
-        CoderModule,
-        ShellModule,
-        WebModule,
+        ...modulesOf(parts.siblings),
         ...PROVIDER_MODULES,
       ],
     };

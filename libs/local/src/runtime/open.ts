@@ -28,7 +28,8 @@ import { type Background, backgroundOf } from './background.js';
 import { EmbeddedModule } from './embedded.module.js';
 import { followTurn } from './follow.js';
 import { openGateway } from './gateway.js';
-import { providerAdapters } from './providers.js';
+import { announceProviders } from './providers.js';
+import { type Sibling, siblingsOf } from './siblings.js';
 import { closeStore, openStore, type Store } from './store.js';
 
 /** How long a runtime waits for running steps when it closes, in ms. */
@@ -45,6 +46,7 @@ type Log = NonNullable<OpenRuntimeOptions['log']>;
 export async function openRuntime(options: OpenRuntimeOptions): Promise<EmbeddedRuntime> {
   const log: Log = options.log ?? (() => undefined);
   const report = (message: string, context: { [key: string]: unknown }): void => log('warn', message, context);
+  const siblings = siblingsOf(options.siblings);
   const configuration = new LiveConfiguration(join(options.dataDir, 'config'));
   const store = await openStore({
     dataDir: options.dataDir,
@@ -62,14 +64,14 @@ export async function openRuntime(options: OpenRuntimeOptions): Promise<Embedded
   try {
     background = await backgroundOf(options.role, configuration, log);
     const { modules } = background;
-    app = await NestFactory.createMicroservice(EmbeddedModule.forRoot({ bus, feed, store, configuration, modules }), {
+    app = await NestFactory.createMicroservice(EmbeddedModule.forRoot({ bus, feed, store, configuration, siblings, modules }), {
       strategy: new IiiTransport(bus, DRAIN_MS),
       logger: nestLogger(log),
       abortOnError: false,
     });
     app.useGlobalFilters(new BusErrorFilter());
     await app.listen();
-    const parts = { app, engine, bus, feed, store, configuration, background, report };
+    const parts = { app, engine, bus, feed, store, configuration, siblings, background, report };
     await publish(parts);
     if (options.gateway !== undefined) gateway = await openGateway(engine, store, options.gateway, log);
     return await EmbeddedProcess.start(options, { ...parts, gateway });
@@ -89,6 +91,7 @@ interface Parts {
   feed: LiveFeed;
   store: Store;
   configuration: LiveConfiguration;
+  siblings: ReadonlySet<Sibling>;
   background: Background;
   /** Undefined when workers of other processes cannot connect. */
   gateway?: Gateway | undefined;
@@ -162,7 +165,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
       takeOverGuards(engine, store);
       await executor.runStep(payload);
     }, scope);
-    await app.get(SqliteQueue, { strict: false }).start(this.bus, scope);
+    await app.get(SqliteQueue, { strict: false }).start(this.parts.bus, scope);
     if (scope === 'own') return;
     store.delivery.recover((owner) => store.processes.isGone(owner, Date.now()));
     const ports = app.get<LoopPorts>(LOOP_PORTS, { strict: false });
@@ -174,7 +177,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
     background.stop();
     await app.get(SqliteQueue, { strict: false }).stop(graceMs);
     await store.queue.stop(graceMs, this.hurry.signal);
-    await app.get(ShellService, { strict: false }).stop();
+    if (siblings.has('shell')) await app.get(ShellService, { strict: false }).stop();
     await store.delivery.settle(graceMs);
     await this.parts.gateway?.close();
     if (store.delivery.hasDelivered) {
@@ -189,7 +192,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
 }
 
 /** Makes the loop, its events and its providers known on the bus. */
-async function publish({ app, bus, engine, store }: Parts): Promise<void> {
+async function publish({ app, bus, engine, store, siblings }: Parts): Promise<void> {
   engine.useQueue(app.get(SqliteQueue, { strict: false }));
   const turnEvents = app.get(TurnEvents, { strict: false });
   const sessionEvents = app.get(SessionEvents, { strict: false });
@@ -199,8 +202,7 @@ async function publish({ app, bus, engine, store }: Parts): Promise<void> {
   engine.triggers.keepGuards(store.guards);
   takeOverGuards(engine, store);
   listen(store, app.get<LoopPorts>(LOOP_PORTS, { strict: false }), turnEvents, sessionEvents);
-  for (const adapter of providerAdapters(app)) await adapter.register(bus);
-  app.get(RouterEvents, { strict: false }).announceReady();
+  await announceProviders(app, bus, siblings.has('router'));
 }
 
 /** Brings the guards in force to what other processes have stored of them. */
