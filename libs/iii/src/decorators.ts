@@ -8,6 +8,8 @@ export interface IiiFunctionOptions {
   description: string;
   /** JSON Schema of the payload; requests are checked against it before the handler runs. */
   request: Schema;
+  /** What requests are checked against in place of `request`, where the handler checks the rest of them itself. */
+  checked?: Schema;
   response?: Schema;
   metadata?: { readonly [key: string]: JsonValue };
   /** Makes the error for a payload that fails its schema; by default `<prefix>/invalid_request: <detail>`. */

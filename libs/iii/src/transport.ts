@@ -63,7 +63,8 @@ export class IiiTransport extends Server implements CustomTransportStrategy {
     if (options === undefined) throw new Error(`the handler of ${pattern} is not an @IiiFunction`);
     const { id, description, request, response, metadata } = options;
     const invalid = options.invalid ?? ((detail: string) => new HarnessError(`${id.split('::')[0] ?? 'harness'}/invalid_request`, detail));
-    const run: FunctionHandler = (payload, context) => this.track(this.call(handler, request, invalid, payload, context));
+    const run: FunctionHandler = (payload, context) =>
+      this.track(this.call(handler, options.checked ?? request, invalid, payload, context));
     this.registrations.push(
       this.bus.registerFunction({ id, description, request_format: request, response_format: response, metadata }, run),
     );

@@ -8,6 +8,7 @@ export * from './loop/executor.js';
 export * from './loop/ports.js';
 export { previewOf, turnFinished } from './loop/step-feed.js';
 export { planCalls } from './machine/calls.js';
+export { headOf, tailOf, userText } from './model/text.js';
 export * from './policy/glob.js';
 export * from './ports/index.js';
 export * from './record/record.js';

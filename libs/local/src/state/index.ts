@@ -1,1 +1,2 @@
 export { StateModule } from './state.module.js';
+export { StateStore } from './state-store.js';

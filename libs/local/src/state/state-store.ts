@@ -74,6 +74,16 @@ export class StateStore {
     });
   }
 
+  /** Puts `value` (`undefined` removes) in the place of what is there when `may` agrees to that, in one transaction; says whether it did. */
+  replaceIf(scope: string, key: string, may: (there: JsonValue | undefined) => boolean, value: JsonValue | undefined): Promise<boolean> {
+    return this.write('SET_ERROR', () => {
+      if (!may(this.read(scope, key))) return false;
+      if (value === undefined) this.remove.run(scope, key);
+      else this.upsert.run(scope, key, textOf(value, 'SET_ERROR'));
+      return true;
+    });
+  }
+
   rows(scope: string): StateRow[] {
     return reading('LIST_ERROR', () => this.selectScope.all(scope) as StateRow[]);
   }

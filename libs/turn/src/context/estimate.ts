@@ -1,7 +1,8 @@
 import type { AgentFunction, AgentMessage, ContentBlock, Role } from '#libs/contracts';
 
 const CHARACTERS_PER_TOKEN = 4;
-const IMAGE_TOKENS = 4_096;
+/** Tokens that an image takes, whatever its size. */
+export const IMAGE_TOKENS = 4_096;
 /** Letters from here on (Chinese, Japanese, Korean, emoji) take about a token each. */
 const FIRST_WIDE = 0x2e80;
 const WIDE = /[\u2e80-\uffff]/;
