@@ -15,9 +15,9 @@ export class HookPoints {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** True when a pre-trigger hook is bound to the function. */
-  isHooked(functionId: string): boolean {
-    return this.ports.hooks.chain('pre_trigger', functionId).length > 0;
+  /** True when a pre-trigger hook has a say in a call of the session. */
+  isHooked(sessionId: string, functionId: string): boolean {
+    return this.ports.hooks.chain('pre_trigger', { session_id: sessionId, function_id: functionId }).length > 0;
   }
 
   /** Before the first model call of a turn; a denial is why it fails. */
@@ -107,9 +107,8 @@ export class HookPoints {
     input: HookInput,
     after: string | null = null,
   ): Promise<ChainOutcome | null> {
-    const all = this.ports.hooks.chain(point, functionId);
-    const from = after === null ? 0 : all.findIndex((hook) => hook.function_id === after) + 1;
-    const chain = all.slice(from);
+    const call = functionId === undefined ? undefined : { session_id: input.session_id, function_id: functionId };
+    const chain = this.ports.hooks.chain(point, call, after);
     return chain.length === 0 ? null : await runChain(this.ports.bus, chain, input, this.signal);
   }
 }
