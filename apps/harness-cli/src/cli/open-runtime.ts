@@ -5,17 +5,15 @@ import { CliError, EXIT, usageError } from './exit.js';
 /** A data folder to open, or the address of a harness that runs somewhere else. */
 export interface RuntimeRequest extends OpenRuntimeOptions {
   url?: string;
-  /** What the gateway at `url` wants to be shown. */
-  token?: string;
 }
 
 /** Opens a runtime, which is loaded only now; says first when the data folder cannot be one. */
-export async function openRuntime({ url, token, ...options }: RuntimeRequest): Promise<EmbeddedRuntime> {
+export async function openRuntime({ url, ...options }: RuntimeRequest): Promise<EmbeddedRuntime> {
   if (url !== undefined) {
     if (options.role === 'worker')
       throw usageError('--url is for commands that talk to a worker, and this one is a worker', 'Leave --url out.');
     const { openRemote } = await import('#libs/local');
-    return await openRemote({ url: webSocketUrl(url), log: options.log, ...(token === undefined ? {} : { token }) });
+    return await openRemote({ url: webSocketUrl(url), token: options.token, log: options.log });
   }
   const fault = await folderFault(options.dataDir);
   if (fault !== null)

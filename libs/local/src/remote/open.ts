@@ -6,7 +6,7 @@ export interface OpenRemoteOptions {
   /** WebSocket address of a gateway or an iii engine. */
   url: string;
   /** What the gateway wants to be shown. */
-  token?: string;
+  token?: string | undefined;
   log?: OpenRuntimeOptions['log'];
 }
 

@@ -4,7 +4,7 @@ import type { INestMicroservice, LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { errorMessage } from '#libs/contracts';
 import { HookRegistry } from '#libs/hooks';
-import { BusErrorFilter, type Gateway, IiiTransport, type LocalBus, LocalEngine } from '#libs/iii';
+import { type Bus, BusErrorFilter, type Gateway, IiiTransport, type LocalBus, LocalEngine } from '#libs/iii';
 import {
   answerParent,
   type FeedEvent,
@@ -20,7 +20,8 @@ import {
 } from '#libs/turn';
 import { describeFault, LiveConfiguration } from '../configuration/index.js';
 import { SqliteQueue } from '../queue/index.js';
-import { RouterEvents } from '../router/index.js';
+import { ServedBus } from '../remote/served-bus.js';
+import { connectToWorker } from '../remote/worker.js';
 import { isSessionEvent, SessionEvents } from '../sessions/index.js';
 import { ShellService } from '../shell/shell.service.js';
 import type { EmbeddedRuntime, OpenRuntimeOptions, TurnOwner } from './api.js';
@@ -103,12 +104,16 @@ class EmbeddedProcess implements EmbeddedRuntime {
   readonly settings: SettingsSource;
   private closing: Promise<void> | undefined;
   private readonly hurry = new AbortController();
+  /** Leads to the worker that serves the folder, where this process is not one itself. */
+  private readonly served: ServedBus | null;
 
   private constructor(
     options: OpenRuntimeOptions,
     private readonly parts: Parts,
   ) {
+    const { role, token, log = () => undefined } = options;
     this.dataDir = options.dataDir;
+    this.served = role === 'worker' ? null : new ServedBus(parts.bus, () => connectToWorker(parts.store.processes, token, log));
     this.settings = parts.app.get<SettingsSource>(SETTINGS, { strict: false });
   }
 
@@ -120,8 +125,8 @@ class EmbeddedProcess implements EmbeddedRuntime {
     return runtime;
   }
 
-  get bus(): LocalBus {
-    return this.parts.bus;
+  get bus(): Bus {
+    return this.served ?? this.parts.bus;
   }
 
   get feed(): LiveFeed {
@@ -173,7 +178,8 @@ class EmbeddedProcess implements EmbeddedRuntime {
   }
 
   private async shutDown(graceMs: number): Promise<void> {
-    const { app, store, background, report } = this.parts;
+    const { app, store, siblings, background, report } = this.parts;
+    await this.served?.close();
     background.stop();
     await app.get(SqliteQueue, { strict: false }).stop(graceMs);
     await store.queue.stop(graceMs, this.hurry.signal);

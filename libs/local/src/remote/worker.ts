@@ -1,0 +1,29 @@
+import { errorMessage } from '#libs/contracts';
+import { connectSdk, type SdkBus } from '#libs/iii';
+import type { ProcessRegistry } from '../processes/registry.js';
+import type { OpenRuntimeOptions } from '../runtime/api.js';
+
+/**
+ * Connects to the worker that serves a folder on this host; null when there is none with a gateway, or when it cannot be
+ * reached, which is told.
+ */
+export async function connectToWorker(
+  processes: ProcessRegistry,
+  token: string | undefined,
+  log: NonNullable<OpenRuntimeOptions['log']>,
+): Promise<SdkBus | null> {
+  const gateway = processes.gatewayHere(Date.now());
+  if (gateway === null) return null;
+  try {
+    return await connectSdk(gateway.url, {
+      name: `harness-cli:${process.pid}`,
+      ...(token === undefined ? {} : { token }),
+      log: (level, message) => log(level === 'error' ? 'warn' : level, message, {}),
+    });
+  } catch (error) {
+    log('warn', 'the worker that serves this folder cannot be reached, so this process does without what others have connected to it', {
+      error: errorMessage(error),
+    });
+    return null;
+  }
+}
