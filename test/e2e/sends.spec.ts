@@ -302,6 +302,40 @@ scenarios('what comes with a send', () => {
     await expect(rig.send('x', { session: { metadata: 'no object' } })).rejects.toThrow('harness/invalid_request: session.metadata');
   });
 
+  it.each([
+    ['a mark of direction', 's\u202eone'],
+    ['an isolate', 's\u2066one'],
+    ['a character of no width', 's\u200bone'],
+    ['a control character', 's\u0007one'],
+    ['a line separator', 's\u2028one'],
+    ['a space', 's one'],
+    ['half of a pair', 's\ud800one'],
+    ['nothing', ''],
+  ])('a session_id with %s is refused, and nothing is stored', async (_what, session_id) => {
+    await open();
+    await expect(rig.send('hi', { session_id })).rejects.toThrow('harness/invalid_request: session_id must be');
+    expect(await rig.call('session::list')).toMatchObject({ sessions: [] });
+  });
+
+  it('a session_id that looks like a path is an id like any other', async () => {
+    await open(says('hello'));
+    expect(await rig.turn('hi', { session_id: '../../etc/passwd' })).toMatchObject({ status: 'completed', result: 'hello' });
+    expect(rig.lines('../../etc/passwd')).toEqual(['user: hi', 'assistant: hello']);
+  });
+
+  it('a function of a turn may send also when its turn has ended: it starts a turn of its own, with its own options', async () => {
+    await open(says('one'), says('two'));
+    const { session_id, turn_id } = await rig.turn('hi', { session_id: 'one', options: { functions: { allow: ['*'] } } });
+    const agent = { session_id, turn_id, depth: 0 };
+    const sent = await rig.call<{ turn_id: string }>(
+      'harness::send',
+      { session_id: 'two', message: 'it is ready', model: 'scripted-1' },
+      { agent },
+    );
+    expect(await rig.end(sent.turn_id)).toMatchObject({ status: 'completed', result: 'two' });
+    expect(rig.disk('two').turn?.record).toMatchObject({ depth: 0, parent: null, options: { functions: null } });
+  });
+
   it('its metadata reaches the hooks of its turn, not those of the turn that it joins', async () => {
     const first = held();
     await open(first.script, asks(agentCall('c1', 'probe::run')), says('done'), says('next'));

@@ -520,4 +520,22 @@ scenarios('a child over crashes and repeats', () => {
     expect((await rig.results(session_id)).map((r) => [r.is_error, textOf(r.content)])).toEqual([[false, 'worked']]);
     expect(callsOf(rig.disk(session_id).entries[1]?.message?.content ?? [])).toHaveLength(1);
   });
+
+  it('whose session has gone on before its end was told answers its parent all the same, with that end', async () => {
+    const model = parts({ go: (r) => (isFirst(r) ? asks(spawn('c1', 'work')) : says('done')) });
+    const work = model.fallback;
+    model.fallback = (r) => (taskOf(r) === 'work' ? says(r.messages.length === 1 ? 'worked' : 'something else') : (work?.(r) ?? says('')));
+    rig = await TurnRig.open({ model });
+    vi.spyOn(EventDelivery.prototype, 'deliver').mockImplementation(() => undefined);
+    const { session_id, turn_id } = await rig.send('go');
+    await rig.until(session_id, 'awaiting_functions');
+    const child = await childOf(session_id);
+    await rig.until(child, 'completed');
+    expect(await rig.turn('and now?', { session_id: child })).toMatchObject({ result: 'something else' });
+    await rig.close(true);
+    vi.restoreAllMocks();
+    rig = await TurnRig.open({ model, dataDir: rig.dataDir, role: 'worker' });
+    expect(await rig.end(turn_id)).toMatchObject({ status: 'completed', result: 'done' });
+    expect((await rig.results(session_id)).map((r) => [r.is_error, textOf(r.content)])).toEqual([[false, 'worked']]);
+  });
 });

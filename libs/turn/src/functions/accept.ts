@@ -26,10 +26,13 @@ export function acceptMessage(message: string | AgentMessage, field: string, now
   return { ...message, content };
 }
 
-/** Checks a session id that a caller chose. */
+/** What can be seen for what it is: no spaces, controls, marks of direction and other invisible characters, no halves of a pair. */
+const SESSION_ID = /^[^\s\p{Cc}\p{Cf}\p{Cs}]{1,200}$/u;
+
+/** Checks a session id that a caller chose. It never becomes the name of a file, so that it may look like a path. */
 export function acceptSessionId(sessionId: string): string {
-  if (!/^[^\s\p{Cc}]{1,200}$/u.test(sessionId))
-    throw invalidRequest('session_id must be 1 to 200 characters without spaces or control characters');
+  if (!SESSION_ID.test(sessionId))
+    throw invalidRequest('session_id must be 1 to 200 characters, without spaces, control characters and invisible ones');
   return sessionId;
 }
 
