@@ -45,8 +45,8 @@ export class ScriptedModel {
     return this;
   }
 
-  /** Registers the model as provider `scripted` with the model `scripted-1`. */
-  async register(bus: Bus, id = 'scripted', keep: 'all' | 'none' = 'all'): Promise<void> {
+  /** Registers the model as provider `scripted` with the model `scripted-1`; `limits` are those of its catalog row. */
+  async register(bus: Bus, id = 'scripted', keep: 'all' | 'none' = 'all', limits: Partial<Model> = {}): Promise<void> {
     bus.registerFunction({ id: `provider::${id}::stream`, metadata: { internal: true } }, async (payload) => {
       const request = payload as ProviderStreamRequest;
       if (keep === 'all') this.requests.push(request);
@@ -63,6 +63,7 @@ export class ScriptedModel {
       max_output_tokens: 8_000,
       supports_tools: true,
       pricing: { input: 1, output: 2 },
+      ...limits,
     };
     await bus.trigger({ function_id: 'router::provider::register', payload: { id, display_name: 'Scripted', models: [model] } });
   }

@@ -25,6 +25,8 @@ const PATIENCE_MS = 10_000;
 
 export interface TurnRigOptions {
   model?: ScriptedModel;
+  /** Limits of the model in the router's catalog. */
+  limits?: { context_window: number; max_output_tokens: number };
   /** The fields of the `harness` entry, as YAML. */
   config?: string;
   dataDir?: string;
@@ -63,7 +65,7 @@ export class TurnRig {
       ...(options.siblings === undefined ? {} : { siblings: options.siblings }),
       prepare: async (opened) => {
         opened.feed.subscribe((event) => rig.take(event));
-        await rig.model.register(opened.bus);
+        await rig.model.register(opened.bus, 'scripted', 'all', options.limits);
         await options.prepare?.(opened);
       },
       log: (level, message, context) => {
