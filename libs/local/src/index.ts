@@ -3,4 +3,4 @@ export type { GatewayAddress } from './processes/registry.js';
 export { servedAt } from './processes/served-at.js';
 export { type OpenRemoteOptions, openRemote } from './remote/open.js';
 export * from './runtime/index.js';
-export { DATABASE_FILE } from './sqlite/index.js';
+export { checkPages, DATABASE_FILE } from './sqlite/index.js';

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Cli } from '../cli/cli.js';
 import { failureOf } from '../cli/failure.js';
@@ -28,6 +29,8 @@ export async function checkStore(cli: Cli, dataDir: string): Promise<Check> {
   if ((await nearestExisting(dataDir)) !== dataDir) return ok('store', 'nothing is stored yet');
   const said: string[] = [];
   try {
+    const pages = await pagesOf(dataDir);
+    if (typeof pages !== 'string') return pages;
     return await cli.withRuntime(
       'reader',
       async (runtime) => {
@@ -37,7 +40,7 @@ export async function checkStore(cli: Cli, dataDir: string): Promise<Check> {
         ]);
         const owners = await Promise.all(working.map((meta) => runtime.turnOwner(meta.session_id)));
         const left = owners.filter((owner) => owner === 'gone').length;
-        const detail = `opens; ${plural(providers.length, 'provider')}, ${plural(models.length, 'model')}, ${plural(working.length, 'session')} at work`;
+        const detail = `opens; ${pages}${plural(providers.length, 'provider')}, ${plural(models.length, 'model')}, ${plural(working.length, 'session')} at work`;
         if (left > 0)
           return warn(
             'store',
@@ -56,3 +59,20 @@ export async function checkStore(cli: Cli, dataDir: string): Promise<Check> {
     return fail('store', failure?.message ?? 'unknown', failure?.hint ?? 'Run it again with --debug.');
   }
 }
+
+/** What there is to say of the pages of the database when none is damaged: nothing, mostly. */
+async function pagesOf(dataDir: string): Promise<Check | string> {
+  const { checkPages, DATABASE_FILE } = await import('#libs/local');
+  const path = join(dataDir, DATABASE_FILE);
+  if (!existsSync(path)) return '';
+  const { read, bytes, faults } = checkPages(dataDir);
+  const [first, ...more] = faults;
+  if (first !== undefined) {
+    const rest = more.length === 0 ? '' : ` (and ${more.length} more)`;
+    return fail('store', `${path} is damaged: ${first}${rest}`, DAMAGED);
+  }
+  return read ? '' : `its ${Math.round(bytes / 2 ** 30)} GB were not read for damage; `;
+}
+
+const DAMAGED =
+  'Stop every process that uses the folder and keep a copy of it. Then restore a backup, or save what can be read with `sqlite3 harness.db .recover`.';

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -339,6 +339,18 @@ describe('doctor', () => {
     expect(stdout).not.toContain(key.slice(0, 12));
     const { existsSync } = await import('node:fs');
     expect(existsSync(path)).toBe(false);
+  });
+
+  it('finds a damaged page of the database, and says what to do', async () => {
+    const path = folder();
+    const { openRuntime, DATABASE_FILE } = await import('#libs/local');
+    await (await openRuntime({ dataDir: path, role: 'client' })).close();
+    const file = openSync(join(path, DATABASE_FILE), 'r+');
+    writeSync(file, Buffer.alloc(4096, 0xa5), 0, 4096, 4096 * 5);
+    closeSync(file);
+    const { code, stdout } = await run(['doctor', '--data-dir', path], { env: { ANTHROPIC_API_KEY: 'sk-ant-0123456789abcdef' } });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/✗ store .*harness\.db is damaged: .+\n +→ Stop every process .*backup/);
   });
 
   it('exits with 1 and says what to do when something fails', async () => {
