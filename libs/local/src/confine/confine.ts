@@ -10,6 +10,8 @@ const READ_FILE = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
 const READ_FOLDER = O_RDONLY | (O_DIRECTORY ?? 0) | (O_NOFOLLOW ?? 0);
 /** Where the system names open files; there, names below an open folder cannot be redirected by a later swap. */
 const FD_ROOT = existsSync('/proc/self/fd') ? '/proc/self/fd' : null;
+/** What the system appends to the name of an open file that has no name any more. */
+const GONE = ' (deleted)';
 /** System trees that hold no files of a person: refused unless the root itself lies in one, e.g. below /dev/shm. */
 const SYSTEM_TREES = ['/proc', '/sys', '/dev'];
 
@@ -67,6 +69,8 @@ export class Scope {
     readonly root: string,
     /** Real path of the folder that relative paths start from. */
     readonly base: string,
+    /** Real path of the folder that the globs of hidden files start from, also where a call was narrowed. */
+    private readonly configured: string,
     values: ConfineValues,
     /** Real paths of folders that are closed. */
     private readonly closed: readonly string[],
@@ -82,15 +86,15 @@ export class Scope {
       (values.closed_folders ?? []).map(async (folder) => (await realOrNull(resolve(folder), folder)) ?? resolve(folder)),
     );
     const wanted = narrowed?.root ?? null;
-    if (wanted === null) return new Scope(root, root, values, closed);
+    if (wanted === null) return new Scope(root, root, root, values, closed);
     const base = await real(resolve(root, wanted));
     if (!isInside(root, base)) throw new PathError('outside', `fs_scope.root ${wanted} is outside ${root}`);
-    return new Scope(narrowed?.boundary === 'configured_roots' ? root : base, base, values, closed);
+    return new Scope(narrowed?.boundary === 'configured_roots' ? root : base, base, root, values, closed);
   }
 
   /** True for a real path that may be listed but neither read nor written. */
   isHidden(path: string): boolean {
-    return this.closed.some((folder) => isInside(folder, path)) || this.hidden(relative(this.root, path).split(sep).join('/'));
+    return this.closed.some((folder) => isInside(folder, path)) || this.hidden(relative(this.configured, path).split(sep).join('/'));
   }
 
   /** The real path of something that exists inside the root. */
@@ -152,16 +156,20 @@ export class Scope {
     if (missing.length > 0 && !create)
       throw new PathError('missing', `the folder of ${path} does not exist; pass parents: true to make it`);
     let folder = await this.openFolderAt(found, path);
-    for (const name of missing) {
-      const parent = folder;
-      try {
-        await mkdir(parent.at(name)).catch((error: unknown) => {
+    try {
+      for (const name of missing) {
+        this.assertAccessible(join(folder.path, name), path);
+        await mkdir(folder.at(name)).catch((error: unknown) => {
           if (errnoOf(error) !== 'EEXIST') throw pathError(error, path);
         });
+        const parent = folder;
         folder = await this.openFolderIn(parent, name);
-      } finally {
         await parent.close();
       }
+      this.assertAccessible(join(folder.path, basename(target)), path);
+    } catch (error) {
+      await folder.close();
+      throw error;
     }
     return { folder, name: basename(target) };
   }
@@ -190,8 +198,9 @@ export class Scope {
     try {
       const now = await handle.stat({ bigint: true });
       if (!now.isFile()) throw notAFile(now, path);
-      await this.assertStillInside(handle, found, path);
-      return { handle, path: found, stat: now };
+      const where = await this.assertStillInside(handle, found, path);
+      this.assertAccessible(where, path);
+      return { handle, path: where, stat: now };
     } catch (error) {
       await handle.close();
       throw error;
@@ -214,7 +223,8 @@ export class Scope {
   /** Asks where the open file really is, so that a path swapped between check and open does not win. */
   private async assertStillInside(handle: FileHandle, found: string, path: string): Promise<string> {
     if (FD_ROOT !== null) {
-      const where = await readlink(`${FD_ROOT}/${handle.fd}`);
+      const named = await readlink(`${FD_ROOT}/${handle.fd}`);
+      const where = named.endsWith(GONE) && (await handle.stat()).nlink === 0 ? named.slice(0, -GONE.length) : named;
       this.assertInside(where, path);
       return where;
     }
