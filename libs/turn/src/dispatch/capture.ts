@@ -61,14 +61,19 @@ export function toJson(value: unknown): JsonValue {
       if (item instanceof Map || item instanceof Set) return convert([...item]);
       const withToJson = item as { toJSON?: () => unknown };
       if (typeof withToJson.toJSON === 'function') return convert(withToJson.toJSON());
-      return Object.fromEntries(
-        Object.entries(item)
-          .filter(([, v]) => v !== undefined)
-          .map(([key, v]) => [wellFormed(key), convert(v)]),
-      );
+      return convertFields(item);
     } finally {
       seen.delete(item);
     }
+  };
+  const convertFields = (item: object): JsonValue => {
+    const fields: { [key: string]: JsonValue } = {};
+    for (const [key, field] of Object.entries(item)) {
+      if (field === undefined) continue;
+      if (key === '__proto__') Object.defineProperty(fields, key, { value: convert(field), enumerable: true });
+      else fields[wellFormed(key)] = convert(field);
+    }
+    return fields;
   };
   return convert(value);
 }
@@ -94,7 +99,9 @@ const isBlock = (block: JsonValue): boolean => {
 export function capResult(result: CallResult, maxBytes: number): CallResult {
   if (maxBytes === 0) return result;
   const limit = Math.max(1024, maxBytes);
-  const size = sizeOf(result);
+  // Text that is too long by itself need not be written out as JSON to know that.
+  const long = textBytes(result);
+  const size = long > limit ? long : sizeOf(result);
   if (size <= limit) return result;
   const text = result.content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('\n');
   // A character is up to six bytes of JSON, so the room shrinks until the result fits.
@@ -104,6 +111,9 @@ export function capResult(result: CallResult, maxBytes: number): CallResult {
     if (room === 0 || sizeOf(capped) <= limit) return capped;
   }
 }
+
+const textBytes = ({ content }: CallResult): number =>
+  content.reduce((sum, block) => sum + (block.type === 'text' ? Buffer.byteLength(block.text) : 0), 0);
 
 const sizeOf = (result: CallResult): number => Buffer.byteLength(JSON.stringify([result.content, wellFormedJson(result.details)]));
 
