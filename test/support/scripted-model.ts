@@ -39,6 +39,9 @@ export class ScriptedModel {
     this.script = [...script];
   }
 
+  /** Answers some requests beside the script. */
+  apart: ((request: ProviderStreamRequest) => Scripted | undefined) | undefined;
+
   /** Adds generations to the script. */
   plays(...script: Scripted[]): this {
     this.script.push(...script);
@@ -51,7 +54,9 @@ export class ScriptedModel {
       const request = payload as ProviderStreamRequest;
       if (keep === 'all') this.requests.push(request);
       const writer = bus.openWriter(request.writer_ref);
-      const next = this.script.shift() ?? this.fallback?.(request) ?? { frames: [{ type: 'error', error: unscripted(request) }] };
+      const next = this.apart?.(request) ??
+        this.script.shift() ??
+        this.fallback?.(request) ?? { frames: [{ type: 'error', error: unscripted(request) }] };
       await play(next, request, writer, id);
       writer.close();
       return { ok: true };
