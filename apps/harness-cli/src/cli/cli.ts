@@ -1,4 +1,5 @@
 import type { EmbeddedRuntime, OpenRuntimeOptions, RuntimeRole } from '#libs/local';
+import type { Keyboard } from '../approval/keyboard.js';
 import { dataDir } from '../input/data-dir.js';
 import type { InputStream } from '../input/message.js';
 import { Output, type OutputStream } from '../render/output.js';
@@ -18,6 +19,8 @@ export interface CliIo {
   env: NodeJS.ProcessEnv;
   signals: { on(signal: Signal, handler: () => void): unknown; off(signal: Signal, handler: () => void): unknown };
   openRuntime(request: RuntimeRequest): Promise<EmbeddedRuntime>;
+  /** The keyboard of the person in front, or null; asked only when there is something to ask. */
+  keyboard?(): Keyboard | null;
   /** Ends the process at once. */
   exit(code: number): void;
   /** Milliseconds since the epoch. */
@@ -30,6 +33,8 @@ export interface GlobalOptions {
   url?: string;
   debug?: boolean;
 }
+
+const shellWord = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${sanitizeLine(text).replaceAll("'", `'\\''`)}'`);
 
 /** One run of the CLI: its streams, its global options and its exit code. */
 export class Cli {
@@ -54,6 +59,17 @@ export class Cli {
     this.out = styleOf(wantsColor(io.stdout, io.env));
     this.err = styleOf(wantsColor(io.stderr, io.env));
     this.screen = new Screen(this.stdout, this.stderr, this.err, canMoveCursor(io.stderr, io.env), io.now);
+  }
+
+  /** How to call this program on the same data from another terminal. */
+  get invocation(): string {
+    const { dataDir: folder, url } = this.global;
+    const words = [
+      this.name,
+      ...(folder === undefined ? [] : ['--data-dir', shellWord(folder)]),
+      ...(url === undefined ? [] : ['--url', shellWord(url)]),
+    ];
+    return words.join(' ');
   }
 
   /** Writes lines to standard output. */

@@ -1,3 +1,4 @@
+import { keyboardOf } from '../approval/keyboard.js';
 import type { CliIo } from './cli.js';
 import { openRuntime } from './open-runtime.js';
 
@@ -16,6 +17,7 @@ export function processIo(): CliIo {
     stderr: process.stderr,
     env: process.env,
     signals: process,
+    keyboard: () => keyboardOf(process.stdin, process.stderr),
     openRuntime,
     exit: (code) => process.exit(code),
     now: Date.now,

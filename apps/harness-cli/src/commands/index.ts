@@ -1,5 +1,8 @@
 import type { CommandClass } from '../cli/command.js';
+import { ApprovalsCommand } from './approvals.command.js';
+import { ApproveCommand } from './approve.command.js';
 import { CompletionCommand } from './completion.command.js';
+import { DenyCommand } from './deny.command.js';
 import { DoctorCommand } from './doctor.command.js';
 import { FunctionsCommand } from './functions.command.js';
 import { ModelsCommand } from './models.command.js';
@@ -17,6 +20,9 @@ export const COMMANDS: readonly CommandClass[] = [
   StopCommand,
   SessionsCommand,
   ShowCommand,
+  ApprovalsCommand,
+  ApproveCommand,
+  DenyCommand,
   FunctionsCommand,
   ModelsCommand,
   ServeCommand,

@@ -1,9 +1,9 @@
-import type { SendOptions, SendRequest } from '#libs/contracts';
+import { newSessionId, type SendOptions, type SendRequest } from '#libs/contracts';
 import type { EmbeddedRuntime } from '#libs/local';
 import { HarnessCommand, type ParsedOptions } from '../cli/command.js';
 import { Command, Help, Option } from '../cli/decorators.js';
 import type { ExitCode } from '../cli/exit.js';
-import { EXPOSE, MODES, STRATEGIES, THINKING } from '../input/choices.js';
+import { APPROVE, EXPOSE, MODES, STRATEGIES, THINKING } from '../input/choices.js';
 import { messageAmongGlobs, readMessage } from '../input/message.js';
 import type { SendInput } from '../input/send.input.js';
 import { append, textOrFile, wholeNumber } from '../input/values.js';
@@ -16,6 +16,8 @@ import { LiveTurn, type Prepared } from '../turn/live-turn.js';
 
 const EXAMPLES = `
 Without a policy every call is denied. A glob knows one special character: * stands for any run of characters.
+With --approve ask (or auto) a call waits for your answer: on the terminal, or from another one by \`harness-cli approve\`. Where no
+terminal is attached the command waits for that; --no-wait leaves at once. A call that nobody decides about in half an hour times out.
 The answer goes to standard output, everything else to standard error. Ctrl-C stops the turn, a second Ctrl-C leaves at once.
 
 Examples:
@@ -53,6 +55,14 @@ export class SendCommand extends HarnessCommand {
   @Option({ flags: '--deny <glob...>', description: 'functions that it may not call although they are allowed' })
   deny(glob: string, before: unknown): string[] {
     return append(glob, before);
+  }
+  @Option({
+    flags: '--approve <when>',
+    description: 'from now on in this session, ask before calls: each, those that may change something, or none',
+    choices: [...APPROVE],
+  })
+  approve(when: string): string {
+    return when;
   }
   @Option({ flags: '--expose <how>', description: 'how the model sees functions', choices: EXPOSE })
   expose(how: string): string {
@@ -103,7 +113,7 @@ export class SendCommand extends HarnessCommand {
     const system = input.system === undefined ? undefined : await textOrFile('--system', input.system);
     const view = input.json
       ? new JsonTurnView(this.cli.stdout, (text) => this.cli.screen.note(text))
-      : new TextTurnView(this.cli.screen, this.cli.err);
+      : new TextTurnView(this.cli.screen, this.cli.err, this.cli.invocation);
     const live = new LiveTurn(this.cli, view);
     try {
       if (view instanceof TextTurnView) view.opening();
@@ -117,6 +127,8 @@ export class SendCommand extends HarnessCommand {
     }
   }
 }
+
+const MODE = { ask: 'manual', auto: 'auto', never: 'full' } as const;
 
 /** A title for a new session: the beginning of its first message. */
 const titleOf = (message: string): string => cut(sanitizeLine(message.trimStart().split('\n')[0] ?? ''), 60);
@@ -135,13 +147,17 @@ async function prepare(runtime: EmbeddedRuntime, input: SendInput, message: stri
     ...(input.strategy === undefined ? {} : { system_prompt_strategy: input.strategy }),
     ...(input.thinking === undefined ? {} : { thinking_level: input.thinking }),
   };
+  const sessionId = input.session ?? (input.approve === undefined ? undefined : newSessionId());
+  // Before the message: so no call of the turn can come first.
+  if (sessionId !== undefined && input.approve !== undefined)
+    await runtime.bus.trigger({ function_id: 'approval::set-mode', payload: { session_id: sessionId, mode: MODE[input.approve] } });
   const request: SendRequest = {
     message,
     model: choice.model,
     provider: choice.provider,
-    ...(input.session === undefined ? {} : { session_id: input.session }),
+    ...(sessionId === undefined ? {} : { session_id: sessionId }),
     session: { title: input.title ?? titleOf(message) },
     options,
   };
-  return { request, choice, deniesAll: input.allow === undefined };
+  return { request, choice, deniesAll: input.allow === undefined, silent: input.json };
 }

@@ -1,6 +1,6 @@
 import { IsIn, IsInt, IsOptional, Matches, Max, MaxLength, Min, MinLength, Validate } from 'class-validator';
 import type { ExposeMode, Mode, SystemPromptStrategy, ThinkingLevel } from '#libs/contracts';
-import { EXPOSE, MODES, STRATEGIES, THINKING } from './choices.js';
+import { APPROVE, EXPOSE, MODES, STRATEGIES, THINKING } from './choices.js';
 import { GlobsRule } from './globs.rule.js';
 import { oneOf, SESSION_ID, sessionIdFault } from './rules.js';
 
@@ -56,6 +56,10 @@ export class SendInput {
   @IsOptional()
   @MaxLength(500, { message: '--title may have at most 500 characters' })
   title?: string;
+
+  @IsOptional()
+  @IsIn(APPROVE, { message: oneOf('--approve', APPROVE) })
+  approve?: (typeof APPROVE)[number];
 
   wait = true;
   json = false;

@@ -24,6 +24,8 @@ export class Screen {
   private frame = 0;
   private drawn = false;
   private timer: NodeJS.Timeout | null = null;
+  /** What is to be written once a question on the terminal is answered. */
+  private kept: (() => void)[] | null = null;
 
   constructor(
     private readonly stdout: Output,
@@ -40,9 +42,29 @@ export class Screen {
     return this.stderr.stream.isTTY === true ? this.stderr.columns : Number.POSITIVE_INFINITY;
   }
 
+  /** Keeps the terminal for a question: what is written meanwhile comes after it, when the returned function is called. */
+  pause(): () => void {
+    this.clear();
+    this.closeAnswer();
+    this.closeNotes();
+    this.kept = [];
+    return () => {
+      const kept = this.kept ?? [];
+      this.kept = null;
+      this.blank = false;
+      for (const write of kept) write();
+    };
+  }
+
+  /** True when the terminal is kept for a question; `write` then comes later. */
+  private isKept(write: () => void): boolean {
+    this.kept?.push(write);
+    return this.kept !== null;
+  }
+
   /** A piece of the answer. */
   answer(text: string): void {
-    if (text === '') return;
+    if (text === '' || this.isKept(() => this.answer(text))) return;
     this.clear();
     this.closeNotes();
     if (!this.answerOpen && this.answered && !this.shared) this.stdout.write('\n');
@@ -55,7 +77,7 @@ export class Screen {
 
   /** Ends a passage of the answer: what follows begins on a new line. */
   closeAnswer(): void {
-    if (!this.answerOpen) return;
+    if (this.isKept(() => this.closeAnswer()) || !this.answerOpen) return;
     if (this.midLine) this.stdout.write('\n');
     this.answerOpen = false;
     this.midLine = false;
@@ -63,7 +85,7 @@ export class Screen {
 
   /** A piece of a note that goes on, on the same line. */
   noteInline(text: string): void {
-    if (text === '') return;
+    if (text === '' || this.isKept(() => this.noteInline(text))) return;
     this.clear();
     this.closeAnswer();
     this.stderr.write(text);
@@ -73,6 +95,7 @@ export class Screen {
 
   /** A note on lines of its own; on a terminal, a long line is broken between words. */
   note(...lines: string[]): void {
+    if (this.isKept(() => this.note(...lines))) return;
     this.clear();
     this.closeAnswer();
     this.closeNotes();
@@ -82,6 +105,7 @@ export class Screen {
 
   /** An empty line between two passages, unless there is one. */
   gap(): void {
+    if (this.isKept(() => this.gap())) return;
     this.clear();
     this.closeAnswer();
     this.closeNotes();
@@ -91,7 +115,7 @@ export class Screen {
 
   /** Shows that something is waited for, with the time that it takes; null takes it away. */
   waiting(label: string | null): void {
-    if (label === this.label) return;
+    if (this.isKept(() => this.waiting(label)) || label === this.label) return;
     this.clear();
     this.since = this.now();
     this.label = label;
@@ -121,7 +145,7 @@ export class Screen {
   private draw(): void {
     const waited = this.now() - this.since;
     const midLine = this.notesOpen || (this.shared && this.midLine);
-    if (this.label === null || waited < QUIET_MS || midLine) return;
+    if (this.label === null || waited < QUIET_MS || midLine || this.kept !== null) return;
     this.frame = (this.frame + 1) % FRAMES.length;
     const text = cut(`${this.label} ${duration(Math.floor(waited / 100) * 100)}`, this.stderr.columns - 3);
     this.stderr.write(`\r\u001b[K${this.style.cyan(FRAMES[this.frame] ?? '')} ${this.style.dim(text)}`);

@@ -1,4 +1,5 @@
 import type { FeedEvent } from '#libs/turn';
+import type { PendingCall, Settlement } from '../approval/pending.js';
 import type { Output } from './output.js';
 import { jsonLine } from './sanitize.js';
 import type { AcceptedTurn, TurnView } from './turn-view.js';
@@ -28,6 +29,14 @@ export class JsonTurnView implements TurnView {
 
   event(event: FeedEvent): void {
     this.put(event);
+  }
+
+  approvalPending(call: PendingCall): void {
+    this.put({ type: 'approval_pending', ...call });
+  }
+
+  approvalSettled({ session_id, turn_id, function_call_id, function_id }: PendingCall, settlement: Settlement): void {
+    this.put({ type: 'approval_settled', session_id, turn_id, function_call_id, function_id, ...settlement });
   }
 
   finished(): void {}

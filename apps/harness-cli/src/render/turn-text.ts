@@ -1,4 +1,5 @@
 import type { FeedEvent } from '#libs/turn';
+import type { PendingCall, Settlement } from '../approval/pending.js';
 import type { TurnFinished } from '../turn/watch.js';
 import { callText } from './call-text.js';
 import { count, cut, dollars, duration, plural, width } from './format.js';
@@ -23,6 +24,8 @@ export class TextTurnView implements TurnView {
   constructor(
     private readonly screen: Screen,
     private readonly style: Style,
+    /** How this program is called, for commands that are shown. */
+    private readonly command: string,
   ) {}
 
   /** The turn is being prepared. */
@@ -73,9 +76,10 @@ export class TextTurnView implements TurnView {
       case 'call_pending':
         this.enter('calls');
         this.screen.note(
-          this.style.yellow(`  └ ${sanitizeLine(event.function_id)} waits to be settled (call ${sanitizeLine(event.call_id)})`),
+          `${this.style.cyan('●')} ${sanitizeLine(event.function_id)}  ${this.style.yellow(`waits to be settled (call ${sanitizeLine(event.call_id)})`)}`,
         );
         this.running.delete(event.call_id);
+        this.lastCall = null;
         this.screen.waiting('waiting for a pending call');
         return;
       case 'notice':
@@ -92,6 +96,26 @@ export class TextTurnView implements TurnView {
       default:
         throw new Error(`unknown event ${String((event satisfies never as FeedEvent).type)}`);
     }
+  }
+
+  approvalPending(call: PendingCall, asked: boolean): void {
+    if (asked) return;
+    this.enter('calls');
+    const { bold, yellow, dim } = this.style;
+    const ids = `${sanitizeLine(call.session_id)} ${sanitizeLine(call.function_call_id)}`;
+    this.screen.note(
+      `${yellow('approval needed:')} ${callText(call.function_id, call.arguments_excerpt ?? null, this.screen.columns - 20)}`,
+      `  ${bold(`${this.command} approve ${ids}`)}${dim(`   or: ${this.command} deny ${ids} --reason "..."`)}`,
+    );
+    this.screen.waiting('waiting for an approval');
+  }
+
+  approvalSettled(call: PendingCall, { outcome, reason }: Settlement): void {
+    if (outcome === 'going on') return;
+    this.enter('calls');
+    const why = reason === undefined ? '' : ` ${this.style.dim('·')} ${sanitizeLine(reason)}`;
+    this.screen.note(`  └ ${this.style.yellow(`✗ ${outcome}`)} ${sanitizeLine(call.function_id)}${why}`);
+    this.lastCall = null;
   }
 
   say(text: string): void {

@@ -1,4 +1,5 @@
 import type { FeedEvent } from '#libs/turn';
+import type { ApprovalView } from '../approval/approver.js';
 import type { ModelChoice } from '../turn/choose-model.js';
 import type { TurnFinished } from '../turn/watch.js';
 
@@ -13,7 +14,7 @@ export interface AcceptedTurn {
 }
 
 /** Shows a turn as it runs. */
-export interface TurnView {
+export interface TurnView extends ApprovalView {
   accepted(turn: AcceptedTurn): void;
   event(event: FeedEvent): void;
   /** Something that the CLI itself says, as that it is stopping. */

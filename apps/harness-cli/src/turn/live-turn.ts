@@ -1,5 +1,6 @@
 import type { SendRequest, SendResponse, TurnStatus } from '#libs/contracts';
 import type { EmbeddedRuntime } from '#libs/local';
+import { Approver } from '../approval/approver.js';
 import type { Cli, Signal } from '../cli/cli.js';
 import { BY_SIGNAL, CliError, EXIT, type ExitCode } from '../cli/exit.js';
 import { sanitizeLine } from '../render/sanitize.js';
@@ -14,6 +15,8 @@ export interface Prepared {
   choice: ModelChoice;
   /** The policy allows nothing. */
   deniesAll: boolean;
+  /** No question is asked on this terminal. */
+  silent: boolean;
 }
 
 /** How long closing may take after a second signal, in ms. */
@@ -51,15 +54,18 @@ export class LiveTurn {
   }
 
   /** Sends the message, shows the turn to its end and gives the exit code. */
-  async run(runtime: EmbeddedRuntime, { request, choice, deniesAll }: Prepared): Promise<ExitCode> {
+  async run(runtime: EmbeddedRuntime, { request, choice, deniesAll, silent }: Prepared): Promise<ExitCode> {
     this.runtime = runtime;
     if (this.early !== null) return this.early;
     const watch = new TurnWatch(runtime);
+    let approver: Approver | undefined;
     try {
       const turn = await send(runtime, request);
       this.turn = turn;
       const merged = turn.merged === true;
       this.view.accepted({ session_id: turn.session_id, turn_id: turn.turn_id, merged, choice, deniesAll });
+      const keyboard = silent ? null : (this.cli.io.keyboard?.() ?? null);
+      approver = new Approver(this.cli, runtime, this.view, keyboard, turn.session_id);
       if (this.early !== null) this.stop(runtime, turn);
       const end = watch
         .run({ sessionId: turn.session_id, turnId: turn.turn_id, merged }, (event) => this.view.event(event))
@@ -71,6 +77,7 @@ export class LiveTurn {
       return await Promise.race([end, this.left]);
     } finally {
       watch.close();
+      await approver?.close();
     }
   }
 

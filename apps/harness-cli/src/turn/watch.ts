@@ -140,6 +140,8 @@ export class TurnWatch {
       );
     }
     if (isOver(report)) this.follow(turn);
+    // Somebody who runs nothing himself, as `approve` does, has let it go on.
+    else if (report.status === 'running') await this.runtime.adopt(turn.sessionId);
   }
 }
 
