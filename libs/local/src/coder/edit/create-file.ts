@@ -89,7 +89,7 @@ async function look(
     const file = await scope.openIn(folder, name);
     try {
       return {
-        mode: Number(file.stat.mode) & 0o7777,
+        mode: Number(file.stat.mode) & 0o777,
         owner: { uid: Number(file.stat.uid), gid: Number(file.stat.gid) },
         revision: withRevision ? await revisionOf(await readWhole(file, values.max_file_bytes, signal)) : null,
       };

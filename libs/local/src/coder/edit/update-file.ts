@@ -87,7 +87,7 @@ async function updateOne(
     await assertUnchanged(scope, folder, name, file.stat);
     signal.throwIfAborted();
     const owner = { uid: Number(file.stat.uid), gid: Number(file.stat.gid) };
-    await writeAtomic(folder, name, after, { mode: Number(file.stat.mode) & 0o7777, owner, exclusive: false });
+    await writeAtomic(folder, name, after, { mode: Number(file.stat.mode) & 0o777, owner, exclusive: false });
     return {
       path,
       success: true,

@@ -5,7 +5,7 @@ import { errnoOf, type OpenFolder } from '../../confine/index.js';
 import { CoderError } from '../errors.js';
 
 export interface WriteOptions {
-  /** Permission bits of the file. */
+  /** Permission bits of the file; what a model writes never runs as somebody else, so set-id bits are not among them. */
   mode: number;
   /** Owner to keep, where the process may give files away. */
   owner?: { uid: number; gid: number };
@@ -21,7 +21,7 @@ const CHUNK = 1_048_576;
  * beside it, flushed, takes its name. @throws CoderError C213 when `exclusive` and the name is taken.
  */
 export async function writeAtomic(folder: OpenFolder, name: string, bytes: Buffer, options: WriteOptions): Promise<void> {
-  const temporary = folder.at(`.${name.slice(0, 100)}.${randomBytes(6).toString('hex')}.tmp`);
+  const temporary = folder.at(`.${randomBytes(8).toString('hex')}.tmp`);
   const target = folder.at(name);
   const handle = await open(temporary, CREATE, 0o600);
   let renamed = false;

@@ -19,7 +19,7 @@ export const editingSchemas = {
               parents: flag(true, 'Makes missing folders.'),
               mode: {
                 type: 'string',
-                pattern: '^[0-7]{3,4}$',
+                pattern: '^0?[0-7]{3}$',
                 description: 'Permission bits in octal; "0644" for a new file, and those of the old file when one is replaced.',
               },
               expected_revision: {

@@ -1,10 +1,11 @@
 import { deadline } from '../../confine/deadline.js';
 import { type ConfineValues, compileGlobs, errnoOf, type OpenFolder, PathError, type Scope } from '../../confine/index.js';
 import { CoderError } from '../errors.js';
+import { cutText } from '../text.js';
 import { fuzzyScore } from './fuzzy.js';
 import { type LineMatcher, literalMatcher, regexMatcher } from './matcher.js';
 import { type ContentMatch, searchFile } from './search-file.js';
-import { type WalkEntry, walk } from './walk.js';
+import { MAX_DEPTH, type WalkEntry, walk } from './walk.js';
 
 export interface SearchRequest {
   query: string;
@@ -112,6 +113,9 @@ class Search {
       respectGitignore: respect_gitignore ?? false,
       excluded: this.excluded,
       signal: this.signal,
+      tooDeep: (path: string) => {
+        this.partial ??= `what is below ${cutText(path, 200)} lies too deep (more than ${MAX_DEPTH} folders)`;
+      },
     };
     for await (const entry of walk(this.scope, start, options)) {
       if (entry.kind !== 'dir' && !this.included(entry.path)) continue;

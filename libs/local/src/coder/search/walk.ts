@@ -1,4 +1,5 @@
 import { join, relative, sep } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { errnoOf, type OpenFolder, PathError, type Scope } from '../../confine/index.js';
 import { isDefaultExclude } from '../excludes.js';
 import { type EntryKind, entriesOf } from '../folder.js';
@@ -19,6 +20,8 @@ export interface WalkOptions {
   /** True for a path that is left out with all that is below it. */
   excluded: (path: string) => boolean;
   signal: AbortSignal;
+  /** Told of a folder whose content is passed over because it lies too deep. */
+  tooDeep: (path: string) => void;
 }
 
 /** A `.gitignore` file and how a path of the walk looks from its folder: `lead` is put before it, `cut` characters go. */
@@ -28,11 +31,15 @@ interface IgnoreLevel {
   readonly cut: number;
 }
 
-const MAX_IGNORE_BYTES = 1_048_576;
+/** A walk holds one folder open for each level. */
+export const MAX_DEPTH = 128;
+const MAX_IGNORE_BYTES = 65_536;
+/** How long a walk may go on, in ms, before others get their turn: ignored entries are passed over without waiting for the disk. */
+const TURN_MS = 10;
 
 /** Walks everything below `start` by name, each folder before its content. Symbolic links are named and not followed. */
 export async function* walk(scope: Scope, start: OpenFolder, options: WalkOptions): AsyncGenerator<WalkEntry> {
-  yield* below(scope, start, '', options.respectGitignore ? await ignoresAbove(scope, start) : [], options);
+  yield* below(scope, start, '', options.respectGitignore ? await ignoresAbove(scope, start) : [], options, MAX_DEPTH);
 }
 
 async function* below(
@@ -41,22 +48,32 @@ async function* below(
   prefix: string,
   above: readonly IgnoreLevel[],
   options: WalkOptions,
+  levelsLeft: number,
 ): AsyncGenerator<WalkEntry> {
   const { entries } = await entriesOf(folder, options.signal);
   const own =
     options.respectGitignore && entries.some((e) => e.name === '.gitignore' && e.kind === 'file') ? await readIgnore(scope, folder) : null;
   const levels = own === null ? above : [...above, { file: own, lead: '', cut: prefix.length }];
+  let turnEnds = performance.now() + TURN_MS;
   for (const { name, kind } of entries) {
+    if (performance.now() > turnEnds) {
+      await nextTurn();
+      turnEnds = performance.now() + TURN_MS;
+    }
     options.signal.throwIfAborted();
     const path = prefix + name;
     if (kind === 'dir' && options.useDefaultExcludes && isDefaultExclude(name)) continue;
     if (scope.isHidden(join(folder.path, name)) || options.excluded(path) || isIgnored(levels, path, kind === 'dir')) continue;
     yield { folder, name, kind, path };
     if (kind !== 'dir') continue;
+    if (levelsLeft === 0) {
+      options.tooDeep(path);
+      continue;
+    }
     const child = await openOrSkip(scope, folder, name);
     if (child === null) continue;
     try {
-      yield* below(scope, child, `${path}/`, levels, options);
+      yield* below(scope, child, `${path}/`, levels, options, levelsLeft - 1);
     } finally {
       await child.close();
     }
