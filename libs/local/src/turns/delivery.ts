@@ -1,4 +1,4 @@
-import type { SessionEvent } from '#libs/contracts';
+import { BUS_CODES, errorCode, type SessionEvent } from '#libs/contracts';
 import type { TurnEvent } from '#libs/turn';
 import type { ApprovalEvent } from '../approval/events.js';
 import { within } from '../processes/within.js';
@@ -49,6 +49,7 @@ export class EventDelivery {
   private removing: number[] = [];
   private readonly underWay = new Set<Promise<void>>();
   private lookTimer: NodeJS.Timeout | undefined;
+  private settling = false;
 
   constructor(
     private readonly db: SqliteConnection,
@@ -103,6 +104,7 @@ export class EventDelivery {
 
   /** Waits for deliveries that are under way, for at most `graceMs`. */
   async settle(graceMs: number): Promise<void> {
+    this.settling = true;
     clearTimeout(this.lookTimer);
     await within(Promise.allSettled([...this.underWay]), graceMs);
   }
@@ -120,7 +122,7 @@ export class EventDelivery {
   private async pass(event: OutboxEvent, seq: number): Promise<void> {
     for (const listeners of this.listeners) {
       if (!listeners.wants(event.type)) continue;
-      if (!(await this.tell(listeners, event)) && event.type === 'harness::child-ended') return; // its row stays: the next start tries again
+      if (!(await this.tell(listeners, event)) && (this.settling || event.type === 'harness::child-ended')) return; // its row stays: the next start tries again
     }
     this.delivered.push(seq);
   }
@@ -132,12 +134,22 @@ export class EventDelivery {
         await listeners.deliver(event);
         return true;
       } catch (error) {
+        if (errorCode(error) === BUS_CODES.stopped) await this.rebound(listeners, event.type);
+        if (this.settling) return false;
         if (attempt + 1 < TRIES) await new Promise((resolve) => setTimeout(resolve, RETRY_MS * 2 ** attempt));
         else {
           this.report('an event could not be delivered', { type: event.type, error: String(error) });
           return false;
         }
       }
+    }
+  }
+
+  /** After a worker went away over an event: waits, for a while, until a function is bound to it again. */
+  private async rebound(listeners: EventListeners, type: string): Promise<void> {
+    const deadline = Date.now() + REBIND_MS;
+    while (!this.settling && !listeners.wants(type) && Date.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, REBIND_LOOK_MS).unref());
     }
   }
 }
