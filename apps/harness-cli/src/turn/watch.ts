@@ -1,4 +1,4 @@
-import type { StatusReport } from '#libs/contracts';
+import { pause, type StatusReport } from '#libs/contracts';
 import type { EmbeddedRuntime } from '#libs/local';
 import type { FeedEvent } from '#libs/turn';
 import { CliError, EXIT } from '../cli/exit.js';
@@ -143,20 +143,4 @@ export class TurnWatch {
     // Somebody who runs nothing himself, as `approve` does, has let it go on.
     else if (report.status === 'running') await this.runtime.adopt(turn.sessionId);
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve();
-      return;
-    }
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
-  });
 }

@@ -1,3 +1,5 @@
+import { pause } from '#libs/contracts';
+
 /** What the configuration says of one provider. */
 export interface ProviderSettings {
   /** A secret: never log it, never put it into an error. */
@@ -94,15 +96,5 @@ export const ROUTER_TIMING = Symbol('router:timing');
 /** Real time and chance. */
 export const systemTiming: RetryTiming = {
   random: Math.random,
-  sleep: (ms, signal) =>
-    new Promise((resolve) => {
-      if (signal.aborted) return resolve();
-      const end = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', end);
-        resolve();
-      };
-      const timer = setTimeout(end, ms);
-      signal.addEventListener('abort', end, { once: true });
-    }),
+  sleep: (ms, signal) => pause(ms, signal),
 };

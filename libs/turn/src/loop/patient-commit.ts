@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { errorCode, errorMessage, HARNESS_CODES, HarnessError } from '#libs/contracts';
+import { errorCode, errorMessage, HARNESS_CODES, HarnessError, pause } from '#libs/contracts';
 import type { Decision } from '../machine/decision.js';
 import type { CommitResult, Journal } from '../ports/journal.js';
 
@@ -32,27 +32,10 @@ export async function commitPatiently(
       if (tries === 0)
         tell(`The turn waits, because it cannot be stored: ${error instanceof HarnessError ? error.detail : errorMessage(error)}`);
     }
-    await pause(Math.min(PAUSE_MS * 2 ** tries, PAUSE_CAP_MS), signal);
+    await pause(Math.min(PAUSE_MS * 2 ** tries, PAUSE_CAP_MS), signal, true);
   }
 }
 
 /** True when a commit that was said to have failed is on disk all the same. */
 export const isStored = async (journal: Journal, record: Decision['record']): Promise<boolean> =>
   isDeepStrictEqual(await journal.load(record.session_id), JSON.parse(JSON.stringify(record)));
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve();
-      return;
-    }
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    timer.unref();
-    signal.addEventListener('abort', done);
-  });
-}
