@@ -1,6 +1,7 @@
 /** Each layer may import itself and the layers after it. */
 const layers = [
   ['apps', '^apps/'],
+  ['service', '^libs/service/'],
   ['local', '^libs/local/'],
   ['turn', '^libs/turn/'],
   ['hooks and prompts', '^libs/(hooks|prompts)/'],
@@ -10,7 +11,7 @@ const layers = [
 
 const direction = layers.slice(1).map(([name, path], index) => ({
   name: `direction-${name.replaceAll(' ', '-')}`,
-  comment: `libs are layers, apps -> local -> turn -> (hooks, prompts) -> iii -> contracts: ${name} may not import from above itself.`,
+  comment: `libs are layers, apps -> service -> local -> turn -> (hooks, prompts) -> iii -> contracts: ${name} may not import from above itself.`,
   severity: 'error',
   from: { path },
   to: { path: layers.slice(0, index + 1).map(([, above]) => above) },

@@ -31,6 +31,8 @@ const KNOWN: { readonly [code: string]: Known } = {
   'harness/invalid_message_role': { exitCode: EXIT.usage },
   'harness/idempotency_conflict': { exitCode: EXIT.usage },
   'harness/storage': DISK_FULL,
+  'gateway/invalid_setting': { exitCode: EXIT.usage },
+  'service/invalid_setting': { exitCode: EXIT.usage },
   'harness/unreachable': {
     exitCode: EXIT.unreachable,
     hint: 'Is it running, and is this its address? `harness-cli serve` prints the address of its gateway; HARNESS_GATEWAY_TOKEN is its token.',

@@ -26,8 +26,9 @@ Example:
   protected async execute(): Promise<ExitCode> {
     const { cli } = this;
     const { workerLog } = await import('../serve/worker-log.js');
-    const { gatewaySettings } = await import('#libs/iii');
+    const [{ gatewaySettings }, { serviceSettings, startService }] = await Promise.all([import('#libs/iii'), import('#libs/service')]);
     const gateway = gatewaySettings(cli.io.env);
+    const http = serviceSettings(cli.io.env);
     const log = workerLog(cli.stderr, cli.err, cli.io.env, cli.global.debug === true);
     let signalled: (signal: string) => void = () => undefined;
     const first = new Promise<string>((resolve) => {
@@ -43,9 +44,12 @@ Example:
       return await cli.withRuntime(
         'worker',
         async (runtime) => {
-          const { dataDir, gatewayUrl } = runtime;
-          log('info', 'ready', { data_dir: dataDir, pid: process.pid, gateway: gatewayUrl });
-          cli.print(`${cli.name} is ready: data folder ${sanitizeLine(dataDir)}, process ${process.pid}, gateway ${gatewayUrl ?? 'none'}`);
+          const { dataDir, gatewayUrl, vitals } = runtime;
+          const service = http === null || vitals === undefined ? null : await startService(vitals, runtime.feed, http);
+          log('info', 'ready', { data_dir: dataDir, pid: process.pid, gateway: gatewayUrl, health: service?.url });
+          cli.print(
+            `${cli.name} is ready: data folder ${sanitizeLine(dataDir)}, process ${process.pid}, gateway ${gatewayUrl ?? 'none'}, health ${service?.url ?? 'none'}`,
+          );
           const signal = await first;
           log('info', 'draining', { signal, grace_ms: GRACE_MS });
           hurry = () => {
@@ -53,6 +57,7 @@ Example:
             void runtime.close(0);
           };
           await runtime.close(GRACE_MS);
+          await service?.close();
           log('info', 'stopped', {});
           return EXIT.ok;
         },

@@ -1,5 +1,6 @@
 import type { Bus, GatewaySettings } from '#libs/iii';
 import type { FeedEvent, LiveFeed, SettingsSource } from '#libs/turn';
+import type { Vitals } from './vitals.js';
 
 /**
  * What a process does with a data folder. `worker` runs every turn of it, also those that other processes left behind;
@@ -40,6 +41,8 @@ export interface EmbeddedRuntime {
   readonly settings: SettingsSource;
   /** Where workers of other processes connect, e.g. `ws://127.0.0.1:49134`; undefined without a gateway. */
   readonly gatewayUrl?: string | undefined;
+  /** How this process and its data folder do; undefined where the harness runs somewhere else. */
+  readonly vitals?: Vitals;
   /** Durable commits of this process so far. */
   readonly commits: number;
   /** What is wrong with the configuration files now, one line each; while a file has a fault, the last good values are in force. */

@@ -32,6 +32,7 @@ import { openGateway } from './gateway.js';
 import { announceProviders } from './providers.js';
 import { type Sibling, siblingsOf } from './siblings.js';
 import { closeStore, openStore, type Store } from './store.js';
+import { Vitals } from './vitals.js';
 
 /** How long a runtime waits for running steps when it closes, in ms. */
 const GRACE_MS = 5_000;
@@ -102,6 +103,7 @@ interface Parts {
 class EmbeddedProcess implements EmbeddedRuntime {
   readonly dataDir: string;
   readonly settings: SettingsSource;
+  readonly vitals: Vitals;
   private closing: Promise<void> | undefined;
   private readonly hurry = new AbortController();
   /** Leads to the worker that serves the folder, where this process is not one itself. */
@@ -115,6 +117,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
     this.dataDir = options.dataDir;
     this.served = role === 'worker' ? null : new ServedBus(parts.bus, () => connectToWorker(parts.store.processes, token, log));
     this.settings = parts.app.get<SettingsSource>(SETTINGS, { strict: false });
+    this.vitals = new Vitals(parts.store, options.dataDir, () => this.configurationFaults());
   }
 
   static async start(options: OpenRuntimeOptions, parts: Parts): Promise<EmbeddedProcess> {

@@ -2,6 +2,7 @@ import type { Type } from '@nestjs/common';
 import { HarnessError } from '#libs/contracts';
 import { ApprovalModule } from '../approval/index.js';
 import { CoderModule } from '../coder/index.js';
+import { ContextModule } from '../context/index.js';
 import { RouterModule } from '../router/index.js';
 import { ShellModule } from '../shell/index.js';
 import { StateModule } from '../state/index.js';
@@ -11,6 +12,7 @@ import { WebModule } from '../web/index.js';
 const MODULES = {
   approval: ApprovalModule,
   coder: CoderModule,
+  context: ContextModule,
   router: RouterModule,
   shell: ShellModule,
   state: StateModule,

@@ -27,6 +27,8 @@ export class SqliteWriter {
   private waitingSince: number | undefined;
   /** Durable commits so far, for measurements. */
   commits = 0;
+  /** Told of each durable commit how long it took, in ms. */
+  onCommit: ((ms: number) => void) | undefined;
 
   constructor(private readonly db: SqliteConnection) {
     this.begin = db.prepare('BEGIN IMMEDIATE');
@@ -100,6 +102,7 @@ export class SqliteWriter {
   private runTogether(group: Pending[]): boolean {
     for (const item of group) failpoint(`${item.point}:before`);
     const results: unknown[] = [];
+    const startedAt = performance.now();
     try {
       for (const item of group) results.push(item.work());
       this.commit.run();
@@ -109,18 +112,19 @@ export class SqliteWriter {
       group[0]?.reject(storageError(error, this.db.name));
       return true;
     }
-    this.commits += 1;
+    this.committed(startedAt);
     for (const item of group) failpoint(`${item.point}:after`);
     for (const [index, item] of group.entries()) item.resolve(results[index]);
     return true;
   }
 
   private runAlone(item: Pending): void {
+    const startedAt = performance.now();
     try {
       this.begin.run();
       const result = item.work();
       this.commit.run();
-      this.commits += 1;
+      this.committed(startedAt);
       failpoint(`${item.point}:after`);
       item.resolve(result);
     } catch (error) {
@@ -130,6 +134,11 @@ export class SqliteWriter {
         this.schedule(1);
       } else item.reject(storageError(error, this.db.name));
     }
+  }
+
+  private committed(startedAt: number): void {
+    this.commits += 1;
+    this.onCommit?.(performance.now() - startedAt);
   }
 
   private undo(): void {

@@ -27,7 +27,7 @@ export class SqliteStepQueue implements StepQueue {
   private handler: StepHandler | undefined;
   private scope: 'all' | 'own' = 'own';
   /** The step that waits in each session, in order of arrival; and the sessions whose step runs. */
-  private readonly ready = new Map<string, TurnStepPayload>();
+  private readonly ready = new Map<string, { payload: TurnStepPayload; since: number }>();
   private readonly running = new Map<string, Promise<void>>();
   private readonly timers = new Set<NodeJS.Timeout>();
   private readonly failures = new Map<string, number>();
@@ -77,7 +77,7 @@ export class SqliteStepQueue implements StepQueue {
     const delay = notBefore - Date.now();
     if (delay > 0) this.later(delay, payload);
     else {
-      this.ready.set(payload.session_id, payload); // the newest commit of a session is the one that counts
+      this.ready.set(payload.session_id, { payload, since: Date.now() }); // the newest commit of a session is the one that counts
       this.pump();
     }
   }
@@ -118,9 +118,11 @@ export class SqliteStepQueue implements StepQueue {
     return () => this.abortListeners.delete(listener);
   }
 
-  /** Steps that run or wait in this process. */
-  get load(): { running: number; waiting: number } {
-    return { running: this.running.size, waiting: this.ready.size };
+  /** Steps that run or wait in this process, and how long the one that waits longest has waited, in ms. */
+  get load(): { running: number; waiting: number; longest_wait_ms: number } {
+    const now = Date.now();
+    const waits = [...this.ready.values()].map(({ since }) => now - since);
+    return { running: this.running.size, waiting: waits.length, longest_wait_ms: Math.max(0, ...waits) };
   }
 
   private pump(): void {
@@ -135,7 +137,7 @@ export class SqliteStepQueue implements StepQueue {
 
   /** The first step that waits and whose session is free. */
   private nextReady(): TurnStepPayload | undefined {
-    for (const payload of this.ready.values()) if (!this.running.has(payload.session_id)) return payload;
+    for (const { payload } of this.ready.values()) if (!this.running.has(payload.session_id)) return payload;
     return undefined;
   }
 

@@ -1,0 +1,78 @@
+import { Controller, Get, Inject } from '@nestjs/common';
+import {
+  HealthCheck,
+  type HealthCheckResult,
+  HealthCheckService,
+  type HealthIndicatorFunction,
+  type HealthIndicatorResult,
+  HealthIndicatorService,
+} from '@nestjs/terminus';
+import { errorMessage } from '#libs/contracts';
+import { VITALS, type WorkerVitals } from './vitals.js';
+
+/** How long a write may take before the store counts as down, in ms. */
+const WRITE_MS = 3_000;
+/** How long a step may wait for its turn before the queue counts as down, in ms. */
+const LAG_MS = 60_000;
+/** Free bytes below which the disk counts as down, and as degraded. */
+const DISK_DOWN = 50 * 1024 * 1024;
+const DISK_DEGRADED = 500 * 1024 * 1024;
+
+/** `/health/live`: the process answers. `/health/ready`: it can take work, 503 when it cannot. */
+@Controller('health')
+export class HealthController {
+  constructor(
+    @Inject(HealthCheckService) private readonly health: HealthCheckService,
+    @Inject(HealthIndicatorService) private readonly indicators: HealthIndicatorService,
+    @Inject(VITALS) private readonly vitals: WorkerVitals,
+  ) {}
+
+  @Get('live')
+  @HealthCheck()
+  live(): Promise<HealthCheckResult> {
+    return this.health.check([]);
+  }
+
+  @Get('ready')
+  @HealthCheck()
+  ready(): Promise<HealthCheckResult> {
+    const checks: HealthIndicatorFunction[] = [() => this.store(), () => this.queue(), () => this.disk(), () => this.configuration()];
+    return this.health.check(checks);
+  }
+
+  private async store(): Promise<HealthIndicatorResult> {
+    const store = this.indicators.check('store');
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`a write takes longer than ${WRITE_MS} ms`)), WRITE_MS);
+    });
+    try {
+      return store.up({ write_ms: Math.round(await Promise.race([this.vitals.write(), limit])) });
+    } catch (error) {
+      return store.down({ message: errorMessage(error) });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  private queue(): HealthIndicatorResult {
+    const queue = this.indicators.check('queue');
+    const load = this.vitals.queue;
+    if (load.longest_wait_ms <= LAG_MS) return queue.up(load);
+    return queue.down({ ...load, message: `a step has waited for ${Math.round(load.longest_wait_ms / 1000)} s` });
+  }
+
+  private async disk(): Promise<HealthIndicatorResult> {
+    const disk = this.indicators.check('disk');
+    const free_bytes = await this.vitals.freeBytes();
+    if (free_bytes < DISK_DOWN) return disk.down({ free_bytes, message: 'the disk is nearly full: sends will be refused' });
+    return free_bytes < DISK_DEGRADED ? disk.degraded({ free_bytes }) : disk.up({ free_bytes });
+  }
+
+  /** A fault in a file leaves the last good values in force, so work goes on: degraded, never down. */
+  private configuration(): HealthIndicatorResult {
+    const configuration = this.indicators.check('configuration');
+    const faults = this.vitals.configurationFaults();
+    return faults.length === 0 ? configuration.up() : configuration.degraded({ faults });
+  }
+}
