@@ -58,6 +58,9 @@ function matches(glob: string, id: string): boolean {
 const isOdd = (character: string): boolean =>
   character.trim() === '' || character < ' ' || (character >= '\u007f' && character <= '\u009f') || !character.isWellFormed();
 
+/** How long a turn may take, in ms: one answer may make 128 calls, each with its commit, on a machine that is busy. */
+const PATIENCE_MS = 180_000;
+
 /** Whether a policy lets a function pass, by the words of the contract. */
 export function lets(policy: FunctionPolicyInput | null, id: string): boolean {
   if (policy === null || [...id].some(isOdd)) return false;
@@ -106,7 +109,12 @@ export class Campaign {
     let campaign: Campaign | undefined;
     const model = new ScriptedModel();
     model.fallback = (request) => campaign?.generation(request) ?? { content: [text('too early')] };
-    const rig = await TurnRig.open({ dataDir, config: HARNESS, prepare: ({ bus }) => model.register(bus, 'hostile', 'none') });
+    const rig = await TurnRig.open({
+      dataDir,
+      config: HARNESS,
+      patienceMs: PATIENCE_MS,
+      prepare: ({ bus }) => model.register(bus, 'hostile', 'none'),
+    });
     try {
       campaign = new Campaign(seed, rig);
       campaign.listen();

@@ -20,7 +20,7 @@ import { lines } from './rig.js';
 import { ScriptedModel } from './scripted-model.js';
 
 type Finished = Extract<FeedEvent, { type: 'turn_finished' }>;
-/** How long a test waits for something, in ms. */
+/** How long a test waits for something, in ms, unless told otherwise. */
 const PATIENCE_MS = 10_000;
 
 export interface TurnRigOptions {
@@ -49,10 +49,15 @@ export class TurnRig {
   private constructor(
     readonly dataDir: string,
     readonly model: ScriptedModel,
+    private readonly patienceMs: number,
   ) {}
 
   static async open(options: TurnRigOptions = {}): Promise<TurnRig> {
-    const rig = new TurnRig(options.dataDir ?? mkdtempSync(join(tmpdir(), 'harness-rig-')), options.model ?? new ScriptedModel());
+    const rig = new TurnRig(
+      options.dataDir ?? mkdtempSync(join(tmpdir(), 'harness-rig-')),
+      options.model ?? new ScriptedModel(),
+      options.patienceMs ?? PATIENCE_MS,
+    );
     if (options.config !== undefined) {
       mkdirSync(join(rig.dataDir, 'config'), { recursive: true });
       writeFileSync(join(rig.dataDir, 'config', 'harness.yaml'), options.config);
@@ -145,7 +150,7 @@ export class TurnRig {
           if (isIt(event)) resolve(event);
         };
         this.listeners.add(listener);
-        timer = setTimeout(() => reject(new Error(`${what} did not come; not at rest: ${this.stored()}`)), PATIENCE_MS);
+        timer = setTimeout(() => reject(new Error(`${what} did not come; not at rest: ${this.stored()}`)), this.patienceMs);
       });
     } finally {
       clearTimeout(timer);
@@ -172,7 +177,7 @@ export class TurnRig {
 
   /** Waits until the status of a session's turn is `wanted`; fails with what it is when that does not come. */
   async until(session_id: string, wanted: StatusReport['status']): Promise<StatusReport> {
-    const deadline = Date.now() + PATIENCE_MS;
+    const deadline = Date.now() + this.patienceMs;
     for (;;) {
       const report = await this.status(session_id);
       if (report?.status === wanted) return report;
