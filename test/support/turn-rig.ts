@@ -32,6 +32,7 @@ export interface TurnRigOptions {
   dataDir?: string;
   role?: RuntimeRole;
   leaseMs?: number;
+  patienceMs?: number;
   gateway?: GatewaySettings;
   siblings?: string;
   prepare?: (runtime: EmbeddedRuntime) => void | Promise<void>;
