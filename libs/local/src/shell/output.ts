@@ -1,17 +1,17 @@
 import { isUtf8 } from 'node:buffer';
+import { FirstBytes, LastBytes } from '../confine/bytes.js';
 
-/** Keeps the head and the tail of an output stream, so that memory stays bounded however much is written. */
+/** Keeps the head and the tail of an output stream, so that memory stays bounded however much, and however finely, is written. */
 export class OutputBuffer {
-  private readonly head: Buffer[] = [];
-  private headBytes = 0;
-  private tail: Buffer[] = [];
-  private tailBytes = 0;
-  private readonly half: number;
+  private readonly head: FirstBytes;
+  private readonly tail: LastBytes;
   /** Bytes that were written in all. */
   total = 0;
 
   constructor(private readonly limit: number) {
-    this.half = Math.max(1, Math.floor(limit / 2));
+    const half = Math.max(1, Math.floor(limit / 2));
+    this.head = new FirstBytes(half);
+    this.tail = new LastBytes(limit - half);
   }
 
   get truncated(): boolean {
@@ -20,26 +20,16 @@ export class OutputBuffer {
 
   push(chunk: Buffer): void {
     this.total += chunk.length;
-    const room = this.half - this.headBytes;
-    if (room > 0) {
-      const part = chunk.subarray(0, room);
-      this.head.push(part);
-      this.headBytes += part.length;
-    }
-    const rest = chunk.subarray(Math.max(0, room));
-    if (rest.length === 0) return;
-    this.tail.push(rest);
-    this.tailBytes += rest.length;
-    while (this.tailBytes - (this.tail[0]?.length ?? 0) >= this.limit - this.half) this.tailBytes -= this.tail.shift()?.length ?? 0;
+    this.tail.push(chunk.subarray(this.head.push(chunk)));
   }
 
   /** The output as text; where bytes were left out, a line says how many. */
   text(): string {
-    const head = Buffer.concat(this.head);
-    const tail = Buffer.concat(this.tail);
+    const head = this.head.bytes();
+    const tail = this.tail.bytes();
     if (!this.truncated) return Buffer.concat([head, tail]).toString('utf8');
     const first = wholeCharacters(head);
-    const last = fromWholeCharacter(tail.subarray(Math.max(0, tail.length - (this.limit - this.half))));
+    const last = fromWholeCharacter(tail);
     const left = this.total - first.length - last.length;
     return `${first.toString('utf8')}\n[... ${left} of ${this.total} bytes left out ...]\n${last.toString('utf8')}`;
   }

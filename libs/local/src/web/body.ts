@@ -1,22 +1,42 @@
 import { TextDecoder } from 'node:util';
+import { FirstBytes } from '../confine/bytes.js';
 
 /** Reads at most `limit` bytes of a response and gives the rest up. */
 export async function readBody(stream: ReadableStream<Uint8Array> | null, limit: number): Promise<{ bytes: Buffer; truncated: boolean }> {
   if (stream === null) return { bytes: Buffer.alloc(0), truncated: false };
   const reader = stream.getReader();
-  const chunks: Buffer[] = [];
-  let size = 0;
+  const kept = new FirstBytes(limit);
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return { bytes: Buffer.concat(chunks), truncated: false };
-    const room = limit - size;
-    chunks.push(Buffer.from(value.subarray(0, room)));
-    size += Math.min(value.length, room);
-    if (value.length > room) {
+    if (done) return { bytes: kept.bytes(), truncated: false };
+    if (kept.push(value) < value.length) {
       await reader.cancel();
-      return { bytes: Buffer.concat(chunks), truncated: true };
+      return { bytes: kept.bytes(), truncated: true };
     }
   }
+}
+
+/** How many brackets of a JSON text are open at once, at most. */
+export function nestingOf(json: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (let at = 0; at < json.length; at++) {
+    switch (json.charCodeAt(at)) {
+      case 0x22: // a string: on to its end
+        for (at++; at < json.length && json.charCodeAt(at) !== 0x22; at++) if (json.charCodeAt(at) === 0x5c) at++;
+        break;
+      case 0x5b:
+      case 0x7b:
+        deepest = Math.max(deepest, ++depth);
+        break;
+      case 0x5d:
+      case 0x7d:
+        depth--;
+        break;
+      default:
+    }
+  }
+  return deepest;
 }
 
 /** Type of a response in lower case, without parameters. */

@@ -17,8 +17,8 @@ export interface Fetched<T> {
 
 const MAX_REDIRECTS = 5;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** Headers that speak for the caller at one site only. */
-const PERSONAL = ['authorization', 'cookie', 'proxy-authorization'];
+/** What a redirect to another site takes along; any other header may hold a key for the first one. */
+const IMPERSONAL = new Set(['accept', 'accept-encoding', 'accept-language', 'content-type', 'range', 'user-agent']);
 
 /**
  * Sends a request and follows redirects by hand: every hop's address is checked under the limits then in force, and what
@@ -64,7 +64,7 @@ function nextHop(hop: HopRequest, location: string, status: number): HopRequest 
   const url = new URL(location, hop.url);
   assertUrl(url);
   const headers = new Headers(hop.headers);
-  if (url.origin !== hop.url.origin) for (const name of PERSONAL) headers.delete(name);
+  if (url.origin !== hop.url.origin) for (const name of [...headers.keys()]) if (!IMPERSONAL.has(name)) headers.delete(name);
   const becomesGet = status === 303 ? hop.method !== 'HEAD' : (status === 301 || status === 302) && hop.method === 'POST';
   if (!becomesGet) return { ...hop, url, headers };
   for (const name of ['content-type', 'content-length', 'content-encoding', 'content-language']) headers.delete(name);

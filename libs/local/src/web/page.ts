@@ -23,6 +23,8 @@ export interface Page {
   body: string;
   links?: { internal: PageLink[]; external: PageLink[] };
   media?: { images: PageMedia[]; videos: PageMedia[]; audios: PageMedia[] };
+  /** True when any of it was cut: a page can hold much more than its size, where links repeat a long base. */
+  page_truncated?: boolean;
 }
 
 const PAGE_MS = 5_000;
@@ -87,6 +89,10 @@ export function makePageReader(load: Load): (options: PageOptions) => Page {
     'FIGURE',
     'FORM',
   ]);
+
+  /** Characters of a text, and of all links and media together. */
+  const MAX_TEXT = 1_048_576;
+  const MAX_PARTS = 262_144;
 
   const textIn = (node: Dom): string => (node.textContent ?? '').replace(/\s+/g, ' ').trim();
   const words = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
@@ -191,6 +197,12 @@ export function makePageReader(load: Load): (options: PageOptions) => Page {
     const base = [...document.querySelectorAll('base[href]')][0]?.getAttribute('href') ?? '';
     const from = absolute(base, options.url) ?? options.url;
     const result: Page = { body: '' };
+    let room = MAX_PARTS;
+    const fits = (part: { href?: string; src?: string; text?: string; alt?: string }): boolean => {
+      room -= Object.values(part).join('').length;
+      if (room < 0) result.page_truncated = true;
+      return room >= 0;
+    };
     const hrefs = [...document.querySelectorAll('a[href]')];
     for (const link of hrefs) {
       const href = absolute(link.getAttribute('href') ?? '', from);
@@ -211,14 +223,17 @@ export function makePageReader(load: Load): (options: PageOptions) => Page {
         const href = link.getAttribute('href');
         if (href === null || href === '' || seen.has(href)) continue;
         seen.add(href);
-        (new URL(href).host === host ? result.links.internal : result.links.external).push({ href, text: textIn(link).slice(0, 200) });
+        const part = { href, text: textIn(link).slice(0, 200) };
+        if (!fits(part)) break;
+        (new URL(href).host === host ? result.links.internal : result.links.external).push(part);
       }
     }
     if (options.media) {
       const all = (selector: string): PageMedia[] =>
         [...document.querySelectorAll(selector)]
           .filter((one) => one.getAttribute('src') !== null)
-          .map((one) => ({ src: one.getAttribute('src') ?? '', alt: one.getAttribute('alt') ?? '' }));
+          .map((one) => ({ src: one.getAttribute('src') ?? '', alt: one.getAttribute('alt') ?? '' }))
+          .filter(fits);
       result.media = { images: all('img[src]'), videos: all('video[src],video source[src]'), audios: all('audio[src],audio source[src]') };
     }
     for (const node of [...document.querySelectorAll(NOISE)]) node.remove();
@@ -243,6 +258,10 @@ export function makePageReader(load: Load): (options: PageOptions) => Page {
       .replace(/\n[ \t]+(?=\n)/g, '\n')
       .replace(/\n{3,}/g, '\n\n')
       .trim();
+    if (result.body.length > MAX_TEXT) {
+      result.body = result.body.slice(0, MAX_TEXT).replace(/[\ud800-\udbff]$/, '');
+      result.page_truncated = true;
+    }
     return result;
   };
 }

@@ -79,6 +79,7 @@ const response: Schema = {
     transform_error: { type: 'string' },
     links: { type: 'object' },
     media: { type: 'object' },
+    page_truncated: { type: 'boolean', description: 'True when text, links or media of a page were cut.' },
     content: { type: 'array', description: 'An image as content blocks.' },
     error: { type: 'string', description: 'invalid_payload, invalid_url, blocked_host, timeout, too_many_redirects or transport_error.' },
     message: { type: 'string' },

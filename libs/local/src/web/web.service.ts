@@ -3,7 +3,7 @@ import type { Response } from 'undici';
 import { type ContentBlock, errorMessage } from '#libs/contracts';
 import { deadline } from '../confine/deadline.js';
 import { CONFINE_SETTINGS, type ConfineSettings, workingDirectorySettings } from '../confine/index.js';
-import { decodeText, mediaType, readBody } from './body.js';
+import { decodeText, mediaType, nestingOf, readBody } from './body.js';
 import { type Resolve, systemResolve, WEB_RESOLVE } from './connection.js';
 import { findWebError, WebError } from './errors.js';
 import { assertUrl, fetchChecked, type HopRequest } from './fetch.js';
@@ -46,6 +46,7 @@ export interface FetchSuccess {
   transform_error?: string;
   links?: Page['links'];
   media?: Page['media'];
+  page_truncated?: boolean;
   redirect_chain?: string[];
   /** An image, for a model to see. */
   content?: ContentBlock[];
@@ -62,6 +63,8 @@ export const MAX_TIMEOUT_MS = 120_000;
 const PAGE_BYTES = 262_144;
 /** Larger pages are not transformed. */
 const MAX_TRANSFORM_BYTES = 1_048_576;
+/** JSON that is nested deeper is not parsed: nothing could store it. */
+const MAX_NESTING = 500;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const VISIBLE_IMAGES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 /** Headers that belong to the connection and not to the caller. */
@@ -159,6 +162,7 @@ export class WebService {
     const text = decodeText(bytes, contentType);
     if (format !== null) return { ...result, ...(await this.page(text, type, url, request, signal)) };
     if (result.response_format !== 'json') return { ...result, body: text };
+    if (nestingOf(text) > MAX_NESTING) return { ...result, body: text, parse_error: `it is nested more than ${MAX_NESTING} levels deep` };
     try {
       return { ...result, body: text, json: JSON.parse(text) as unknown };
     } catch (error) {
