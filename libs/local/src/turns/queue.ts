@@ -24,28 +24,28 @@ export interface QueueOptions {
  * taking over raises the version of the row, so that a former owner that still lives can write nothing more.
  */
 export class SqliteStepQueue implements StepQueue {
-  private handler: StepHandler | undefined;
+  protected handler: StepHandler | undefined;
   private scope: 'all' | 'own' = 'own';
   /** The step that waits in each session, in order of arrival; and the sessions whose step runs. */
   private readonly ready = new Map<string, { payload: TurnStepPayload; since: number }>();
-  private readonly running = new Map<string, Promise<void>>();
+  protected readonly running = new Map<string, Promise<void>>();
   private readonly timers = new Set<NodeJS.Timeout>();
   private readonly failures = new Map<string, number>();
   private readonly abortListeners = new Set<(sessionId: string) => void>();
   private watchTimer: NodeJS.Timeout | undefined;
   private heartbeat: NodeJS.Timeout | undefined;
   private dataVersion = -1;
-  private stopping = false;
+  protected stopping = false;
   private readonly selectOpen: SqliteStatement;
-  private readonly selectTurn: SqliteStatement;
+  protected readonly selectTurn: SqliteStatement;
   private readonly take: SqliteStatement;
   private readonly release: SqliteStatement;
 
   constructor(
     private readonly db: SqliteConnection,
     private readonly writer: SqliteWriter,
-    private readonly processes: ProcessRegistry,
-    private readonly options: QueueOptions,
+    protected readonly processes: ProcessRegistry,
+    protected readonly options: QueueOptions,
   ) {
     this.selectOpen = db.prepare('SELECT * FROM turns WHERE job_step IS NOT NULL AND owner IS NOT ?');
     this.selectTurn = db.prepare('SELECT * FROM turns WHERE session_id = ?');
@@ -84,7 +84,7 @@ export class SqliteStepQueue implements StepQueue {
 
   async adopt(sessionId: string): Promise<boolean> {
     const row = this.selectTurn.get(sessionId) as TurnRow | undefined;
-    return row !== undefined && row.job_step !== null && (await this.claim(row));
+    return row !== undefined && row.job_step !== null && (await this.leftBehind(row));
   }
 
   ownerOf(sessionId: string): Promise<StepOwner> {
@@ -176,7 +176,7 @@ export class SqliteStepQueue implements StepQueue {
   }
 
   /** Renews the lease while steps run. */
-  private beat(): void {
+  protected beat(): void {
     if (this.running.size === 0) {
       clearInterval(this.heartbeat);
       this.heartbeat = undefined;
@@ -217,19 +217,25 @@ export class SqliteStepQueue implements StepQueue {
   /** Claims the queued steps that nobody alive owns. */
   private async takeOver(): Promise<void> {
     if (this.scope !== 'all') return;
-    for (const row of this.selectOpen.all(this.processes.owner) as TurnRow[]) await this.claim(row);
+    for (const row of this.selectOpen.all(this.processes.owner) as TurnRow[]) await this.leftBehind(row);
   }
 
-  private async claim(row: TurnRow): Promise<boolean> {
-    const now = Date.now();
-    if (row.owner !== null && !this.processes.isGone(row.owner, now)) return false;
-    const claimed = await this.writer.submit(() => {
-      this.processes.renew(now);
-      return this.take.run(this.processes.owner, row.session_id, row.version, row.owner).changes === 1;
-    }, 'claim');
+  /** A queued step that another process has, or nobody: takes it over unless its process lives. */
+  protected async leftBehind(row: TurnRow): Promise<boolean> {
+    const claimed = await this.claim(row);
     if (claimed && row.job_step !== null && isLive(recordOf(row))) {
       this.handOver({ session_id: row.session_id, turn_id: row.turn_id, step: row.job_step }, row.not_before);
     }
     return claimed;
+  }
+
+  /** Makes the queued step of a row this process's own; false when it is a living process's, or was claimed or changed meanwhile. */
+  protected async claim(row: TurnRow): Promise<boolean> {
+    const now = Date.now();
+    if (row.owner !== null && !this.processes.isGone(row.owner, now)) return false;
+    return await this.writer.submit(() => {
+      this.processes.renew(now);
+      return this.take.run(this.processes.owner, row.session_id, row.version, row.owner).changes === 1;
+    }, 'claim');
   }
 }
