@@ -12,12 +12,14 @@ import { SessionsCommand } from './sessions.command.js';
 import { ShowCommand } from './show.command.js';
 import { StatusCommand } from './status.command.js';
 import { StopCommand } from './stop.command.js';
+import { WatchCommand } from './watch.command.js';
 
 /** All commands, in the order of the help text. */
 export const COMMANDS: readonly CommandClass[] = [
   SendCommand,
   StatusCommand,
   StopCommand,
+  WatchCommand,
   SessionsCommand,
   ShowCommand,
   ApprovalsCommand,

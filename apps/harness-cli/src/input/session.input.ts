@@ -16,6 +16,13 @@ export class StatusInput extends SessionInput {
   watch = false;
 }
 
+/** What `watch` was asked to follow. */
+export class WatchInput extends SessionInput {
+  @IsOptional()
+  @Matches(SESSION_ID, { message: '--from must be the id of an entry, or start' })
+  from?: string;
+}
+
 /** What `show` was asked to show. */
 export class ShowInput extends SessionInput {
   @IsOptional()

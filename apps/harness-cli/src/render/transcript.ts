@@ -44,6 +44,16 @@ export class TranscriptText {
     }
   }
 
+  /** The line above an answer that is being written. */
+  opening(message: AssistantMessage): string {
+    return this.head('assistant', message.timestamp, ` · ${sanitizeLine(message.model)} (${sanitizeLine(message.provider)})`);
+  }
+
+  /** Lines of the calls of an answer. */
+  calls(message: AssistantMessage): string[] {
+    return message.content.flatMap((block) => (block.type === 'function_call' ? [this.call(block)] : []));
+  }
+
   /** Two columns in, broken between words. */
   private indent(text: string): string[] {
     return text
