@@ -1,4 +1,4 @@
-import type { AgentMessage } from '#libs/contracts';
+import type { AgentMessage, ContentBlock } from '#libs/contracts';
 import { messageTokens, type TokensByRole } from '#libs/turn';
 import { imageSizes, normalised } from './media.js';
 import { cappedResult } from './results.js';
@@ -35,8 +35,7 @@ export class Measured {
 
   private add(message: AgentMessage): void {
     this.source.push(message);
-    const content = normalised(message.content);
-    const clean = content === message.content ? message : withContent(message, content);
+    const clean = cleaned(message);
     const capped = this.limit === 0 ? clean : cappedResult(clean, this.limit);
     const tokens = messageTokens(capped);
     this.given += messageTokens(message);
@@ -48,11 +47,16 @@ export class Measured {
   }
 }
 
-/** A message of which nothing can be sent says so. */
-const withContent = (message: AgentMessage, content: AgentMessage['content']): AgentMessage => ({
-  ...message,
-  content: content.length > 0 ? content : [{ type: 'text', text: '(nothing that can be shown here)' }],
-});
+/** A message with what can be sent of it; one of which nothing can says so. */
+function cleaned(message: AgentMessage): AgentMessage {
+  const content = normalised(message.content);
+  // What an assistant has said stays as it is: its thinking may be bound to it.
+  const said = message.role === 'assistant' || !content.some(isBlank) ? content : content.filter((block) => !isBlank(block));
+  if (said === message.content && said.length > 0) return message;
+  return { ...message, content: said.length > 0 ? said : [{ type: 'text', text: '(no content)' }] };
+}
+
+const isBlank = (block: ContentBlock): boolean => block.type === 'text' && block.text.trim() === '';
 
 /** Measures conversations; one that goes on costs what is new in it. */
 export class Measures {

@@ -28,9 +28,9 @@ export function cappedResult<M extends AgentMessage>(message: M, limit: number):
 function shortened(text: string, limit: number, size: number): string {
   const mark = `<omitted: the middle of this result, which takes about ${size} tokens; there is room for ${limit}>`;
   // Four characters are a token, but a wide letter is one, so the room shrinks until the text fits.
-  for (let room = limit * 2; ; room = Math.floor(room / 2)) {
+  for (let room = Math.max(0, (limit - textTokens(mark) - 1) * 2); ; room = Math.floor(room / 2)) {
     const cut = `${headOf(text, room)}\n${mark}\n${tailOf(text, room)}`;
-    if (room < 8 || textTokens(cut) <= limit + textTokens(mark)) return cut;
+    if (room < 8 || textTokens(cut) <= limit) return cut;
   }
 }
 

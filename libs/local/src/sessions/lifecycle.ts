@@ -15,8 +15,9 @@ import { decodeCursor, encodeCursor, pageSize } from './cursor.js';
 import { matchesMetadata } from './metadata.js';
 import { EntryPaths, EVERY_ENTRY } from './path.js';
 import { SessionRepository } from './repository.js';
-import { type EntryRow, metaOf, type SessionRow } from './rows.js';
+import { type EntryRow, entryOf, metaOf, type SessionRow } from './rows.js';
 import { SqliteTranscript } from './transcript.js';
+import { tailStart } from './window.js';
 
 export type ListOrder = 'created_asc' | 'created_desc' | 'updated_desc';
 
@@ -43,6 +44,7 @@ export class SessionLifecycle {
   private readonly updateLeaf: SqliteStatement;
   private readonly afterFork: SqliteStatement;
   private readonly copyEntry: SqliteStatement;
+  private readonly moveTail: SqliteStatement;
   private readonly selectTurn: SqliteStatement;
   private readonly removals: readonly SqliteStatement[];
   private readonly removeEntries: SqliteStatement;
@@ -65,6 +67,7 @@ export class SessionLifecycle {
       `INSERT INTO entries (sid, seq, entry_id, parent_id, role, custom_type, revision, timestamp, origin, body)
        SELECT ?, ?, ?, ?, role, custom_type, 0, timestamp, origin, body FROM entries WHERE sid = ? AND seq = ?`,
     );
+    this.moveTail = db.prepare(`UPDATE entries SET body = json_set(body, '$.tail_start_entry_id', ?) WHERE sid = ? AND seq = ?`);
     this.selectTurn = db.prepare('SELECT status FROM turns WHERE session_id = ?');
     this.removals = ['parked', 'turns', 'sessions'].map((table) => db.prepare(`DELETE FROM ${table} WHERE session_id = ?`));
     // Sub-agents that outlive their root go on by its settings.
@@ -191,6 +194,7 @@ export class SessionLifecycle {
         ...(metadata === undefined ? {} : { metadata }),
       };
       const { row } = this.sessions.ensure(init, Date.now(), log);
+      const ids = new Map<string, string>();
       let leaf: string | null = null;
       let seq = 0;
       let messages = 0;
@@ -203,6 +207,9 @@ export class SessionLifecycle {
           const id = newEntryId();
           seq += 1;
           this.copyEntry.run(row.sid, seq, id, leaf, source.sid, entry.seq);
+          ids.set(entry.entry_id, id);
+          const tail = entry.custom_type === null ? undefined : tailStart(entryOf(entry));
+          if (tail != null) this.moveTail.run(ids.get(tail) ?? tail, row.sid, seq);
           leaf = id;
           if (entry.role !== null) messages += 1;
         }

@@ -7,6 +7,9 @@ const pathTo = (leaf: string): string => `WITH RECURSIVE path (seq, parent_id) A
   SELECT e.seq, e.parent_id FROM entries e JOIN path ON e.sid = @sid AND e.entry_id = path.parent_id
 )`;
 
+/** SQL: the latest summary of a session without branches. Left to itself, SQLite goes through all entries instead of the index of summaries. */
+export const LATEST_COMPACTION = `SELECT * FROM entries INDEXED BY entries_compactions WHERE sid = ? AND custom_type = 'compaction' ORDER BY seq DESC LIMIT 1`;
+
 /** SQL: where the entries begin that a summary does not cover; '' = after the summary, null for any other entry. */
 const TAIL = `(CASE WHEN e.custom_type = 'compaction' THEN coalesce(json_extract(e.body, '$.tail_start_entry_id'), '') END)`;
 

@@ -1,10 +1,11 @@
 import type { Entry } from '#libs/contracts';
-import { COMPACTION, type Transcript } from '#libs/turn';
+import type { Transcript } from '#libs/turn';
 import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
 import type { EntryChange } from './changes.js';
-import { WINDOW_PATH } from './path.js';
+import { LATEST_COMPACTION, WINDOW_PATH } from './path.js';
 import type { SessionRepository } from './repository.js';
 import { type EntryRow, entryOf } from './rows.js';
+import { tailStart, windowOf } from './window.js';
 
 interface Cached {
   sid: number;
@@ -35,7 +36,7 @@ export class SqliteTranscript implements Transcript {
     private readonly repository: SessionRepository,
   ) {
     this.selectRev = db.prepare('SELECT sid, rev, branched FROM sessions WHERE session_id = ?');
-    this.selectCompaction = db.prepare('SELECT * FROM entries WHERE sid = ? AND custom_type = ? ORDER BY seq DESC LIMIT 1');
+    this.selectCompaction = db.prepare(LATEST_COMPACTION);
     this.selectSeq = db.prepare('SELECT seq FROM entries WHERE sid = ? AND entry_id = ?').pluck();
     this.selectLine = db.prepare('SELECT * FROM entries WHERE sid = ? AND seq >= ? ORDER BY seq');
     this.selectPath = db.prepare(
@@ -103,7 +104,7 @@ export class SqliteTranscript implements Transcript {
 
   /** A session without branches, from where the tail of its latest summary begins; the whole of it when that is nowhere. */
   private line(sid: number): Entry[] {
-    const row = this.selectCompaction.get(sid, COMPACTION) as EntryRow | undefined;
+    const row = this.selectCompaction.get(sid) as EntryRow | undefined;
     if (row === undefined) return this.entries(this.selectLine.all(sid, 0));
     const tail = tailStart(entryOf(row));
     const from = tail === null ? row.seq : ((this.selectSeq.get(sid, tail) as number | undefined) ?? 0);
@@ -149,25 +150,3 @@ function place(cached: Cached, change: EntryChange): boolean {
 }
 
 const indexOf = (entries: readonly Entry[]): Map<string, number> => new Map(entries.map((entry, index) => [entry.id, index]));
-
-/** Where the entries begin that a summary does not cover; null = after the entry that holds it, undefined for any other entry. */
-function tailStart(entry: Entry): string | null | undefined {
-  if (entry.kind !== 'custom' || entry.custom_type !== COMPACTION) return undefined;
-  const { data } = entry;
-  const tail = typeof data === 'object' && data !== null && !Array.isArray(data) ? data['tail_start_entry_id'] : null;
-  return typeof tail === 'string' ? tail : null;
-}
-
-/**
- * The window of a path: the latest summary, then the entries that it does not cover. One whose tail is nowhere on the path
- * stands for nothing: then the window is the whole path.
- */
-function windowOf(path: Entry[]): Entry[] {
-  const at = path.findLastIndex((entry) => tailStart(entry) !== undefined);
-  const compaction = path[at];
-  if (compaction === undefined) return path;
-  const tail = tailStart(compaction);
-  const from = tail === null ? at : path.findIndex((entry) => entry.id === tail);
-  if (from < 0) return path;
-  return [compaction, ...path.slice(from).filter((entry) => entry !== compaction)];
-}
