@@ -67,15 +67,15 @@ describe('a URL', () => {
 
   it.each(METADATA)('with host %s reaches no credentials of a cloud, also where private addresses are open', async (host) => {
     site.reset(true);
-    expect(await site.get({ url: `http://${host}/latest/meta-data/`, timeout_ms: 2_000 })).toMatchObject({ ok: false, error: 'blocked_host' });
+    expect(await site.get({ url: `http://${host}/latest/meta-data/`, timeout_ms: 2_000 })).toMatchObject({
+      ok: false,
+      error: 'blocked_host',
+    });
   });
 
-  it.each(['[fe80::1%25eth0]', '[::1%lo]', '127.0.0.1%00', '127.0.0.256', '0x100000000', 'a b'])(
-    'with host %s is none',
-    async (host) => {
-      expect(await site.get({ url: `http://${host}:${site.port}/` })).toMatchObject({ ok: false, error: 'invalid_url' });
-    },
-  );
+  it.each(['[fe80::1%25eth0]', '[::1%lo]', '127.0.0.1%00', '127.0.0.256', '0x100000000', 'a b'])('with host %s is none', async (host) => {
+    expect(await site.get({ url: `http://${host}:${site.port}/` })).toMatchObject({ ok: false, error: 'invalid_url' });
+  });
 });
 
 describe('a name', () => {
@@ -84,7 +84,10 @@ describe('a name', () => {
     async (host) => {
       const address = host.replace(/[[\]]/g, '');
       site.names['evil.test'] = [['93.184.216.34', address]];
-      expect(await site.get({ url: `http://evil.test:${site.port}/`, timeout_ms: 2_000 })).toMatchObject({ ok: false, error: 'blocked_host' });
+      expect(await site.get({ url: `http://evil.test:${site.port}/`, timeout_ms: 2_000 })).toMatchObject({
+        ok: false,
+        error: 'blocked_host',
+      });
       expect(site.hits).toEqual([]);
     },
   );

@@ -35,7 +35,11 @@ describe('a file', () => {
     if (kind === 'pipe') execFileSync('mkfifo', [path]);
     else if (kind === 'zero') symlinkSync('/dev/zero', path);
     else {
-      const bound = spawnSync(process.execPath, ['-e', `require('net').createServer().listen(process.argv[1], () => process.kill(process.pid, 9))`, path]);
+      const bound = spawnSync(process.execPath, [
+        '-e',
+        `require('net').createServer().listen(process.argv[1], () => process.kill(process.pid, 9))`,
+        path,
+      ]);
       expect(bound.signal).toBe('SIGKILL');
     }
     expect(await failure(call('coder::read-file', { path: kind }))).toMatch(/^C21[01]: /);
@@ -52,7 +56,9 @@ describe('a file', () => {
     const grown = await held(async () => {
       expect(await failure(call('coder::read-file', { path: 'sparse' }))).toMatch(/^C213: /);
       expect(await call('coder::read-file', { path: 'sparse', line_from: 2, line_to: 3 })).toMatchObject({ content: 'text\ntext\n' });
-      expect(await call('coder::update-file', { files: [{ path: 'sparse', ops: [{ op: 'remove', from_line: 1, to_line: 1 }] }] })).toMatchObject({
+      expect(
+        await call('coder::update-file', { files: [{ path: 'sparse', ops: [{ op: 'remove', from_line: 1, to_line: 1 }] }] }),
+      ).toMatchObject({
         results: [{ success: false, error: { code: 'C213' } }],
       });
     });
@@ -63,8 +69,8 @@ describe('a file', () => {
 
 describe('a tree of folders', () => {
   it('that is deep uses up no file handles', async () => {
-    let folder = join(arena.root, 'deep');
-    for (let depth = 0; depth < 300; depth++) mkdirSync((folder = join(folder, 'd')), { recursive: true });
+    const folder = join(arena.root, 'deep', ...Array<string>(300).fill('d'));
+    mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'needle.txt'), 'needle');
     const found = await call<{ content_matches: unknown[]; truncated_reason?: string }>('coder::search', { query: 'needle', path: 'deep' });
     expect(found.content_matches).toEqual([]);
@@ -99,7 +105,9 @@ describe('a server', () => {
     ['gzip, gzip', gzipSync(gzipSync(Buffer.alloc(200 * MIB)))],
   ])('with a body that unpacks to 200 MiB (%s) fills no memory', async (coding, bomb) => {
     site.respond = (_request, response) => response.writeHead(200, { 'content-encoding': coding }).end(bomb);
-    const grown = await held(async () => expect(await site.get({ url: site.base, max_bytes: MIB })).toMatchObject({ ok: true, bytes_truncated: true }));
+    const grown = await held(async () =>
+      expect(await site.get({ url: site.base, max_bytes: MIB })).toMatchObject({ ok: true, bytes_truncated: true }),
+    );
     expect(grown).toBeLessThan(48 * MIB);
   });
 
@@ -149,7 +157,7 @@ describe('a server', () => {
   });
 
   it('with JSON that is nested without end gives a result that can be stored', async () => {
-    for (const body of ['['.repeat(500_000) + ']'.repeat(500_000), '{"a":'.repeat(100_000) + '1' + '}'.repeat(100_000)]) {
+    for (const body of [`${'['.repeat(500_000)}${']'.repeat(500_000)}`, `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`]) {
       site.respond = (_request, response) => response.end(body);
       const answer = await site.get({ url: site.base, response_format: 'json' });
       expect(answer).toMatchObject({ ok: true, parse_error: expect.stringContaining('nested') as string });

@@ -45,19 +45,25 @@ describe('a path', () => {
     expect(await failure(call('coder::read-file', { path: join(arena.root, 'none', '..', real) }))).toMatch(/^C21[01]: /);
   });
 
-  it.each(['../new.txt', 'away/new.txt', 'away.txt', 'dangling', 'away/x/y/new.txt', 'data/new.txt', 'data/x/new.txt', '/tmp/new-of-attack.txt'])(
-    '%s writes nothing outside the root',
-    async (path) => {
-      const before = [arena.outside, arena.closed].map((folder) => readdirSync(folder));
-      const { results } = await call<{ results: { success: boolean }[] }>('coder::create-file', {
-        files: [{ path, content: 'x', overwrite: true }],
-      });
-      expect(results).toMatchObject([{ success: false }]);
-      expect([arena.outside, arena.closed].map((folder) => readdirSync(folder))).toEqual(before);
-      expect(readFileSync(join(arena.outside, 'a.txt'), 'utf8')).toContain(SECRET);
-      expect(() => lstatSync('/tmp/new-of-attack.txt')).toThrow('ENOENT');
-    },
-  );
+  it.each([
+    '../new.txt',
+    'away/new.txt',
+    'away.txt',
+    'dangling',
+    'away/x/y/new.txt',
+    'data/new.txt',
+    'data/x/new.txt',
+    '/tmp/new-of-attack.txt',
+  ])('%s writes nothing outside the root', async (path) => {
+    const before = [arena.outside, arena.closed].map((folder) => readdirSync(folder));
+    const { results } = await call<{ results: { success: boolean }[] }>('coder::create-file', {
+      files: [{ path, content: 'x', overwrite: true }],
+    });
+    expect(results).toMatchObject([{ success: false }]);
+    expect([arena.outside, arena.closed].map((folder) => readdirSync(folder))).toEqual(before);
+    expect(readFileSync(join(arena.outside, 'a.txt'), 'utf8')).toContain(SECRET);
+    expect(() => lstatSync('/tmp/new-of-attack.txt')).toThrow('ENOENT');
+  });
 
   it('of a search shows nothing of what links lead to', async () => {
     const found = await call<{ content_matches: unknown[] }>('coder::search', { query: SECRET });
@@ -95,10 +101,14 @@ describe('files that may not be read', () => {
 
 describe('what is written', () => {
   it('never runs as another user', async () => {
-    expect(await failure(call('coder::create-file', { files: [{ path: 'run', content: '#!/bin/sh\n', mode: '4755' }] }))).toMatch(/^C210: .*mode/);
+    expect(await failure(call('coder::create-file', { files: [{ path: 'run', content: '#!/bin/sh\n', mode: '4755' }] }))).toMatch(
+      /^C210: .*mode/,
+    );
     writeFileSync(join(arena.root, 'setuid'), 'old\n');
     execFileSync('chmod', ['6755', join(arena.root, 'setuid')]);
-    await call('coder::update-file', { files: [{ path: 'setuid', ops: [{ op: 'update_lines', from_line: 1, to_line: 1, content: 'new' }] }] });
+    await call('coder::update-file', {
+      files: [{ path: 'setuid', ops: [{ op: 'update_lines', from_line: 1, to_line: 1, content: 'new' }] }],
+    });
     expect(readFileSync(join(arena.root, 'setuid'), 'utf8')).toBe('new\n');
     expect((lstatSync(join(arena.root, 'setuid')).mode & 0o7777).toString(8)).toBe('755');
   });

@@ -18,8 +18,14 @@ const calls: { [gain: string]: (round: number, path: string) => [string, object]
   'reads a byte in a batch': (_round, path) => ['coder::read-file', { paths: [path, { path, line_from: 1 }] }],
   'finds a byte': () => ['coder::search', { query: SECRET.slice(0, 8), respect_gitignore: true }],
   'finds a byte below the folder': () => ['coder::search', { query: SECRET.slice(0, 8), path: 'flip' }],
-  'makes a file': (round) => ['coder::create-file', { files: [{ path: `flip/new-${round % 5}.txt`, content: 'inside\n', overwrite: true }] }],
-  'makes a folder': (round) => ['coder::create-file', { files: [{ path: `flip/new-${round % 5}/deep/a.txt`, content: 'inside\n', overwrite: true }] }],
+  'makes a file': (round) => [
+    'coder::create-file',
+    { files: [{ path: `flip/new-${round % 5}.txt`, content: 'inside\n', overwrite: true }] },
+  ],
+  'makes a folder': (round) => [
+    'coder::create-file',
+    { files: [{ path: `flip/new-${round % 5}/deep/a.txt`, content: 'inside\n', overwrite: true }] },
+  ],
   'replaces a file': (_round, path) => ['coder::create-file', { files: [{ path, content: 'inside\n', overwrite: true }] }],
   'edits a file': (_round, path) => [
     'coder::update-file',

@@ -10,7 +10,7 @@ function withRoom(buffer: Buffer, needed: number, ceiling: number): Buffer {
 
 /** The first `limit` bytes of a stream. They are copied together, so that a stream in tiny pieces costs what it holds and no more. */
 export class FirstBytes {
-  private buffer = Buffer.alloc(0);
+  private buffer: Buffer = Buffer.alloc(0);
   private length = 0;
 
   constructor(private readonly limit: number) {}
@@ -31,7 +31,7 @@ export class FirstBytes {
 
 /** The last `limit` bytes of a stream, held in at most twice as much memory. */
 export class LastBytes {
-  private buffer = Buffer.alloc(0);
+  private buffer: Buffer = Buffer.alloc(0);
   private length = 0;
 
   constructor(private readonly limit: number) {}

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errnoOf } from '../confine/index.js';
+import { CALL_VARIABLE, CommandProcesses, signalGroup } from './command-processes.js';
 import { OutputBuffer } from './output.js';
-import { isGroupRunning, signalGroup } from './process-group.js';
 
 export interface CommandOptions {
   file: string;
@@ -13,9 +14,9 @@ export interface CommandOptions {
   timeoutMs: number;
   outputLimit: number;
   signal: AbortSignal;
-  /** Told of the process group while it lives. */
-  started: (group: number) => void;
-  ended: (group: number) => void;
+  /** Told of the processes while they live. */
+  started: (processes: CommandProcesses) => void;
+  ended: (processes: CommandProcesses) => void;
 }
 export interface CommandResult {
   stdout: string;
@@ -31,23 +32,28 @@ export interface CommandResult {
 
 /** Time between TERM and KILL. */
 export const GRACE_MS = 500;
-/** How long output may still arrive after the last process of the group is gone. */
+/** How long it is tried to end what is left of a command. */
+const INSIST_MS = 5_000;
+/** How long output may still arrive after the last process of a command is gone. */
 const DRAIN_MS = 250;
 const POLL_MS = 25;
 /** A command that writes more than this many times what is kept is ended. */
 const FLOOD = 64;
 
-/** Runs one command in a process group of its own; when this resolves, nothing of the group runs any more. */
+/** Runs one command in a process group of its own; when this resolves, nothing that it started and that can be found runs any more. */
 export async function runCommand(options: CommandOptions): Promise<CommandResult> {
   const began = performance.now();
+  const mark = randomBytes(12).toString('hex');
+  // A harness that runs in a command of another one is among the processes of both.
+  const calls = [process.env[CALL_VARIABLE], mark].filter((one) => one !== undefined).join(':');
   const child = spawn(options.file, options.args, {
     cwd: options.cwd,
-    env: options.env,
+    env: { ...options.env, [CALL_VARIABLE]: calls },
     detached: process.platform !== 'win32',
     stdio: [options.stdin === null ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     windowsHide: true,
   });
-  return new Command(child, options, began).result();
+  return new Command(child, options, began, mark).result();
 }
 
 class Command {
@@ -56,38 +62,44 @@ class Command {
   private timedOut = false;
   private flooded = false;
   private killTimer: NodeJS.Timeout | undefined;
+  private readonly processes: CommandProcesses | null;
 
   constructor(
     private readonly child: ChildProcess,
     private readonly options: CommandOptions,
     private readonly began: number,
+    mark: string,
   ) {
+    this.processes = child.pid === undefined ? null : new CommandProcesses(child.pid, mark);
     this.stdout = new OutputBuffer(options.outputLimit);
     this.stderr = new OutputBuffer(options.outputLimit);
   }
 
   async result(): Promise<CommandResult> {
-    const { child, options } = this;
+    const { child, options, processes } = this;
     const exited = this.exit();
     const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
-    const group = child.pid;
-    if (group !== undefined) options.started(group);
-    this.collect();
+    if (processes !== null) options.started(processes);
+    let ending: Promise<void> = Promise.resolve();
+    const onAbort = (): void => {
+      ending = this.end();
+    };
+    this.collect(onAbort);
     this.feed();
     const timer = setTimeout(() => {
       this.timedOut = true;
-      this.end();
+      onAbort();
     }, options.timeoutMs);
-    const onAbort = (): void => this.end();
     options.signal.addEventListener('abort', onAbort, { once: true });
     if (options.signal.aborted) onAbort();
     try {
       const { code, signal } = await exited;
       clearTimeout(timer);
-      // What the command left behind in its group ends with it.
-      if (group !== undefined) await this.reap(group);
+      // What the command left behind ends with it.
+      await ending;
+      if (processes !== null) await reap(processes);
       if (!(await within(closed, DRAIN_MS))) {
-        // A process that left the group holds the pipe; what it writes is nobody's output any more.
+        // A process that could not be found holds the pipe; what it writes is nobody's output any more.
         child.stdout?.destroy();
         child.stderr?.destroy();
       }
@@ -96,7 +108,7 @@ class Command {
       clearTimeout(timer);
       clearTimeout(this.killTimer);
       options.signal.removeEventListener('abort', onAbort);
-      if (group !== undefined) options.ended(group);
+      if (processes !== null) options.ended(processes);
     }
   }
 
@@ -107,13 +119,13 @@ class Command {
     });
   }
 
-  private collect(): void {
+  private collect(tooMuch: () => void): void {
     const listen = (stream: NodeJS.ReadableStream | null, buffer: OutputBuffer): void => {
       stream?.on('data', (chunk: Buffer) => {
         buffer.push(chunk);
         if (buffer.total > FLOOD * this.options.outputLimit && !this.flooded) {
           this.flooded = true;
-          this.end();
+          tooMuch();
         }
       });
     };
@@ -131,23 +143,12 @@ class Command {
     stdin.end(this.options.stdin ?? '');
   }
 
-  /** Asks the whole group to end, and makes it end after the grace time. */
-  private end(): void {
-    const group = this.child.pid;
-    if (group === undefined || this.killTimer !== undefined) return;
-    signalGroup(group, 'SIGTERM');
-    this.killTimer = setTimeout(() => signalGroup(group, 'SIGKILL'), GRACE_MS);
-  }
-
-  /** Ends what is left of the group: asks first, and insists after the grace time. */
-  private async reap(group: number): Promise<void> {
-    if (!signalGroup(group, 'SIGTERM')) return;
-    const until = performance.now() + GRACE_MS;
-    do {
-      await pause(POLL_MS);
-      if (!(await isGroupRunning(group))) return;
-    } while (performance.now() < until);
-    signalGroup(group, 'SIGKILL');
+  /** Asks all to end, and makes the group end after the grace time; what is left then is reaped. */
+  private async end(): Promise<void> {
+    const { processes } = this;
+    if (processes === null || this.killTimer !== undefined) return;
+    this.killTimer = setTimeout(() => signalGroup(processes.group, 'SIGKILL'), GRACE_MS);
+    await processes.signal('SIGTERM');
   }
 
   private report(code: number | null, signal: NodeJS.Signals | null): CommandResult {
@@ -162,6 +163,15 @@ class Command {
       stdout_truncated: this.stdout.truncated,
       stderr_truncated: this.stderr.truncated,
     };
+  }
+}
+
+/** Ends what is left of a command: asks first, and insists after the grace time, as long as there is anything new. */
+async function reap(processes: CommandProcesses): Promise<void> {
+  const began = performance.now();
+  while (await processes.signal(performance.now() - began < GRACE_MS ? 'SIGTERM' : 'SIGKILL')) {
+    if (performance.now() - began > INSIST_MS) return;
+    await pause(POLL_MS);
   }
 }
 

@@ -1,9 +1,9 @@
 import { Inject, Injectable, type OnModuleDestroy, Optional } from '@nestjs/common';
 import { CONFINE_SETTINGS, type ConfineSettings, type FilesystemScope, Scope, workingDirectorySettings } from '../confine/index.js';
 import { type CommandResult, runCommand } from './command.js';
+import { signalGroup } from './command-processes.js';
 import { commandEnvironment, withoutSecrets } from './environment.js';
 import { ShellError, shellError } from './errors.js';
-import { signalGroup } from './process-group.js';
 import { Watchdog } from './watchdog.js';
 
 export interface ExecRequest {
@@ -44,28 +44,32 @@ export class ShellService implements OnModuleDestroy {
     try {
       const scope = await Scope.open(values, request.fs_scope);
       const cwd = await scope.openFolder(request.cwd ?? '.');
-      await cwd.close();
-      signal.throwIfAborted();
-      this.watchdog.prepare();
-      const result = await this.track(
-        runCommand({
-          ...programOf(request),
-          cwd: cwd.path,
-          env: commandEnvironment(process.env, values.command_env, request.env ?? {}),
-          stdin: request.stdin ?? null,
-          timeoutMs: Math.min(request.timeout_ms ?? DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS),
-          outputLimit: values.max_command_output_bytes,
-          signal: AbortSignal.any([signal, this.stopping.signal]),
-          started: (group) => {
-            this.groups.add(group);
-            this.watchdog.add(group);
-          },
-          ended: (group) => {
-            this.groups.delete(group);
-            this.watchdog.remove(group);
-          },
-        }),
-      );
+      let result: CommandResult;
+      try {
+        signal.throwIfAborted();
+        this.watchdog.prepare();
+        result = await this.track(
+          runCommand({
+            ...programOf(request),
+            cwd: cwd.at('.'),
+            env: commandEnvironment(process.env, values.command_env, request.env ?? {}),
+            stdin: request.stdin ?? null,
+            timeoutMs: Math.min(request.timeout_ms ?? DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS),
+            outputLimit: values.max_command_output_bytes,
+            signal: AbortSignal.any([signal, this.stopping.signal]),
+            started: (processes) => {
+              this.groups.add(processes.group);
+              this.watchdog.add(processes);
+            },
+            ended: (processes) => {
+              this.groups.delete(processes.group);
+              this.watchdog.remove(processes);
+            },
+          }),
+        );
+      } finally {
+        await cwd.close();
+      }
       const clean = (text: string): string => withoutSecrets(text, process.env, values.command_env);
       return { ...result, stdout: clean(result.stdout), stderr: clean(result.stderr) };
     } catch (error) {

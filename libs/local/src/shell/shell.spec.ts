@@ -215,7 +215,7 @@ describe('shell::exec', () => {
       const dog = spawn('/bin/sh', ['-c', ${JSON.stringify(WATCHDOG_SCRIPT)}], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
       const sleeper = spawn('/bin/sh', ['-c', 'sleep 100 & wait'], { detached: true, stdio: 'ignore' });
       const other = spawn('/bin/sh', ['-c', 'exit 0'], { detached: true, stdio: 'ignore' });
-      dog.stdin.write('add ' + other.pid + '\\nadd ' + sleeper.pid + '\\ndel ' + other.pid + '\\n', () => console.log(sleeper.pid));
+      dog.stdin.write('add ' + other.pid + ' a\\nadd ' + sleeper.pid + ' b-mark-of-nobody\\ndel ' + other.pid + ' a\\n', () => console.log(sleeper.pid));
       setInterval(() => {}, 1000);`,
       ],
       { stdio: ['ignore', 'pipe', 'inherit'] },

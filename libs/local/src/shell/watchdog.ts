@@ -1,18 +1,31 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import type { CommandProcesses } from './command-processes.js';
 
-/** Reads `add <group>` and `del <group>`; when its input ends, this process is gone and what it left running is ended. */
-export const WATCHDOG_SCRIPT = `groups=''
-while read -r op id; do
+/**
+ * Reads `add <group> <mark>` and `del <group> <mark>`; when its input ends, harness is gone, and what it left running is ended: the groups,
+ * and where the system shows environments, whatever carries a mark.
+ */
+export const WATCHDOG_SCRIPT = `calls=''
+while read -r op group mark; do
   case $op in
-    add) groups="$groups $id" ;;
-    del) kept=''; for g in $groups; do [ "$g" = "$id" ] || kept="$kept $g"; done; groups=$kept ;;
+    add) calls="$calls $group:$mark" ;;
+    del) kept=''; for c in $calls; do [ "$c" = "$group:$mark" ] || kept="$kept $c"; done; calls=$kept ;;
   esac
 done
-for g in $groups; do kill -s KILL -- "-$g" 2>/dev/null; done
+marks=''
+for c in $calls; do
+  kill -s KILL -- "-\${c%%:*}" 2>/dev/null
+  marks="$marks -e \${c#*:}"
+done
+[ -n "$marks" ] && for round in 1 2 3 4 5 6 7 8; do
+  left=$(grep -lsF $marks /proc/[0-9]*/environ)
+  [ -n "$left" ] || break
+  for file in $left; do pid=\${file%/environ}; kill -s KILL "\${pid#/proc/}" 2>/dev/null; done
+done
 `;
 
 /**
- * Ends process groups that this process leaves behind, also when it is killed without a chance to do so itself: a small
+ * Ends commands that this process leaves behind, also when it is killed without a chance to do so itself: a small
  * shell outlives it by a moment. It is started before the first command and holds nothing open.
  */
 export class Watchdog {
@@ -23,15 +36,15 @@ export class Watchdog {
     if (process.platform !== 'win32') this.shell ??= this.start();
   }
 
-  add(group: number): void {
-    this.tell(`add ${group}\n`);
+  add({ group, mark }: CommandProcesses): void {
+    this.tell(`add ${group} ${mark}\n`);
   }
 
-  remove(group: number): void {
-    if (this.shell !== undefined) this.tell(`del ${group}\n`);
+  remove({ group, mark }: CommandProcesses): void {
+    if (this.shell !== undefined) this.tell(`del ${group} ${mark}\n`);
   }
 
-  /** Ends the shell; groups that are still named are ended by it. */
+  /** Ends the shell; commands that are still named are ended by it. */
   close(): void {
     this.shell?.stdin?.end();
     this.shell = undefined;
