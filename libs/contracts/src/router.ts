@@ -23,6 +23,12 @@ export interface ResponseFormat {
   schema?: JsonValue;
 }
 
+/** A part of a system prompt; a provider that keeps a cache may cut it after one with `cache_boundary`. */
+export interface SystemSection {
+  text: string;
+  cache_boundary: boolean;
+}
+
 /** Request of `router::chat`; frames go to `writer_ref`. */
 export interface ChatRequest {
   writer_ref: StreamChannelRef;
@@ -32,6 +38,8 @@ export interface ChatRequest {
   request_id?: string | null;
   session_id?: string | null;
   system_prompt?: string | null;
+  /** The system prompt in parts, which together are `system_prompt`. */
+  system_sections?: SystemSection[] | null;
   tools?: AgentFunction[] | null;
   response_format?: ResponseFormat | null;
   thinking_level?: ThinkingLevel | null;
@@ -60,7 +68,10 @@ export interface ProviderStreamRequest {
   writer_ref: StreamChannelRef;
   model: string;
   messages: AgentMessage[];
+  /** Requests of one session begin alike, which a provider with a cache can make use of. */
+  session_id?: string | null;
   system_prompt?: string | null;
+  system_sections?: SystemSection[] | null;
   tools?: AgentFunction[] | null;
   response_format?: ResponseFormat | null;
   thinking_level?: ThinkingLevel | null;

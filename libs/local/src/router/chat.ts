@@ -227,7 +227,9 @@ export class ChatService {
     const request: Target['request'] = {
       model: call.model,
       messages: call.messages,
+      session_id: call.session_id,
       system_prompt: call.system_prompt,
+      system_sections: call.system_sections,
       tools: call.tools,
       response_format: call.response_format,
       thinking_level: call.thinking_level,

@@ -61,6 +61,11 @@ const call = {
   request_id: { type: ['string', 'null'], description: 'A name for the running chat, to abort it by.' },
   session_id: optional('string'),
   system_prompt: optional('string'),
+  system_sections: {
+    type: ['array', 'null'],
+    items: object({ text, cache_boundary: { type: 'boolean' } }, ['text', 'cache_boundary']),
+    description: 'The system prompt in parts; together they are system_prompt.',
+  },
   tools: { type: ['array', 'null'], description: 'Functions that the model may call.' },
   response_format: orNull({ type: 'object', properties: { type: { enum: ['json'] }, schema: true }, required: ['type'] }),
   thinking_level: { enum: ['minimal', 'low', 'medium', 'high', 'xhigh', null] },

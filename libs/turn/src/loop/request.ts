@@ -65,22 +65,23 @@ async function buildRequest(ports: LoopPorts, record: TurnRecord, messages: Agen
   const mode = await outputMode(ports.bus, options);
   const tools = await toolsFor(ports.bus, options.functions, policy);
   return {
-    system_prompt: systemPrompt(ports, record),
+    ...systemPrompt(ports, record),
     messages,
     tools: mode.tool === undefined ? tools : [...tools, mode.tool],
     ...(mode.response_format === undefined ? {} : { response_format: mode.response_format }),
   };
 }
 
-function systemPrompt(ports: LoopPorts, record: TurnRecord): string {
+function systemPrompt(ports: LoopPorts, record: TurnRecord): Pick<Generation, 'system_prompt' | 'stable_prompt'> {
   const { options, session_id, depth } = record;
   const root = ports.settings.current().default_filesystem_root;
-  return buildSystemPrompt({
+  const { system_prompt, stable_prefix_length } = buildSystemPrompt({
     mode: options.mode,
     strategy: options.system_prompt_strategy,
     custom: options.system_prompt,
     expose: options.functions?.expose ?? 'agent_trigger',
     output: options.output.type,
     runtime: { session_id, depth, working_directory: root === 'off' ? null : (root ?? process.cwd()), policy: options.functions },
-  }).system_prompt;
+  });
+  return { system_prompt, stable_prompt: system_prompt.slice(0, stable_prefix_length) };
 }

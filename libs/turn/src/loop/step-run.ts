@@ -214,13 +214,13 @@ export class StepRun {
     if (request.kind === 'failed') return { type: 'vetoed', now: clock.now(), failure: refusedAgain(this.refused, request.failure) };
     for (const notice of request.notices) this.feed.notice(notice);
     this.feed.stepStarted(step);
-    const { router_timeout_ms, stream_coalesce_ms } = settings.current();
+    const { router_timeout_ms, stream_coalesce_ms, prompt_cache_sections: cache } = settings.current();
     const outcome = await generate(
       bus,
       this.record,
       request.generation,
       { delta: (kind, delta) => this.feed.delta(step, kind, delta), sketch: (partial) => this.sketches.store(this.record, partial) },
-      { timeoutMs: router_timeout_ms, coalesceMs: stream_coalesce_ms, signal, now: () => clock.now() },
+      { timeoutMs: router_timeout_ms, coalesceMs: stream_coalesce_ms, cache, signal, now: () => clock.now() },
     );
     failpoint('generation:after');
     switch (outcome.kind) {

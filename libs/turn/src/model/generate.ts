@@ -20,6 +20,8 @@ import { cleanContent } from './text.js';
 /** One generation to ask the router for. */
 export interface Generation {
   system_prompt: string;
+  /** The part of the system prompt that is the same in other sessions too. */
+  stable_prompt: string;
   messages: AgentMessage[];
   tools: AgentFunction[];
   response_format?: ResponseFormat;
@@ -40,6 +42,8 @@ export type GenerationOutcome =
 export interface GenerateOptions {
   timeoutMs: number;
   coalesceMs: number;
+  /** Whether providers are to keep the beginning of the request in their cache. */
+  cache: boolean;
   signal: AbortSignal;
   now: () => number;
 }
@@ -66,6 +70,7 @@ export async function generate(
     request_id: requestId(record.turn_id, record.step),
     session_id: record.session_id,
     system_prompt: generation.system_prompt,
+    ...cacheHints(generation, options.cache),
     ...(provider === null ? {} : { provider }),
     ...(generation.tools.length === 0 ? {} : { tools: generation.tools }),
     ...(generation.response_format === undefined ? {} : { response_format: generation.response_format }),
@@ -103,6 +108,16 @@ export async function generate(
   if (!terminal.failed && message.stop_reason !== 'error' && message.stop_reason !== 'aborted') return { kind: 'message', message };
   const { response } = await answer;
   return { kind: 'failed', partial: message.content.length > 0 ? message : partial(), failure: failureOfMessage(message, response) };
+}
+
+/** What tells providers of their caches: where the part ends that other sessions share, or that nothing is to be kept. */
+function cacheHints({ system_prompt, stable_prompt: stable }: Generation, cache: boolean): Partial<ChatRequest> {
+  if (!cache) return { provider_options: { anthropic: { cache: false }, openai: { cache: false } } };
+  if (stable === '' || !system_prompt.startsWith(stable)) return {};
+  const rest = system_prompt.slice(stable.length);
+  return {
+    system_sections: [{ text: stable, cache_boundary: true }, ...(rest === '' ? [] : [{ text: rest, cache_boundary: false }])],
+  };
 }
 
 async function read(

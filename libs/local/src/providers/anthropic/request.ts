@@ -1,5 +1,5 @@
 import type Anthropic from '@anthropic-ai/sdk';
-import type { JsonObject } from '#libs/contracts';
+import type { JsonObject, ProviderStreamRequest, SystemSection } from '#libs/contracts';
 import { type AssistantPart, argumentsObject, type SaidPart, type Turn, turnsOf, wellFormed } from '../shared/history.js';
 import { wireCallId, wireName } from '../shared/names.js';
 import { outputSchema } from '../shared/output-schema.js';
@@ -32,8 +32,16 @@ export function messagesRequest(run: VendorRun): { body: Body; betas: string[] }
   const max_tokens = request.max_output_tokens ?? Math.min(limit, model?.max_output_tokens ?? limit);
   const messages = turns.map(messageOf);
   const { format, hint } = formatOf(run);
-  const system = systemOf([request.system_prompt ?? '', hint]);
-  if (mark !== undefined) markCache(mark, system, tools, messages);
+  const sections = sectionsOf(request, hint);
+  const system = sections.map(({ text }): Anthropic.TextBlockParam => ({ type: 'text', text }));
+  if (mark !== undefined)
+    markCache(
+      mark,
+      system,
+      tools,
+      messages,
+      sections.findIndex(({ cache_boundary }) => cache_boundary),
+    );
   const bound = holdsBoundThinking(request.model, turns);
   const thinking = thinkingOf(run, turns, max_tokens, bound);
   const effort = thinking?.effort === undefined ? {} : { effort: thinking.effort };
@@ -62,8 +70,13 @@ const passedOn = (options: JsonObject): JsonObject =>
 
 const asObject = (value: unknown): object => (typeof value === 'object' && value !== null ? value : {});
 
-function systemOf(texts: readonly string[]): Anthropic.TextBlockParam[] {
-  return texts.filter((text) => text.trim() !== '').map((text) => ({ type: 'text', text: wellFormed(text) }));
+/** The system prompt in the parts that it was given in, where they are really the whole of it. */
+function sectionsOf({ system_prompt, system_sections: given }: ProviderStreamRequest, hint: string): SystemSection[] {
+  const prompt = system_prompt ?? '';
+  const whole = given != null && given.map(({ text }) => text).join('') === prompt ? given : [{ text: prompt, cache_boundary: false }];
+  return [...whole, { text: hint, cache_boundary: false }]
+    .filter(({ text }) => text.trim() !== '')
+    .map((section) => ({ ...section, text: wellFormed(section.text) }));
 }
 
 function toolsOf({ request, model }: VendorRun): Anthropic.Tool[] {
@@ -119,17 +132,19 @@ function cacheMark(options: JsonObject, supported: boolean): Anthropic.CacheCont
 }
 
 /**
- * Marks where the vendor may cut its cache: after the tools, after the system prompt, and after the last two user
- * messages, so that the next request finds what this one wrote. Four marks are the most that it takes.
+ * Marks where the vendor may cut its cache: after what is the same for all sessions (the part of the system prompt with index
+ * `shared`, else the tools), after the system prompt, and after the last two user messages, so that the next request finds
+ * what this one wrote. Four marks are the most that it takes.
  */
 function markCache(
   mark: Anthropic.CacheControlEphemeral,
   system: Anthropic.TextBlockParam[],
   tools: Anthropic.Tool[],
   messages: Anthropic.MessageParam[],
+  shared: number,
 ): void {
-  const tool = tools.at(-1);
-  if (tool !== undefined) tool.cache_control = mark;
+  const first = system[shared] ?? tools.at(-1);
+  if (first !== undefined) first.cache_control = mark;
   const prompt = system.at(-1);
   if (prompt !== undefined) prompt.cache_control = mark;
   const users = messages.filter((message) => message.role === 'user').slice(-2);

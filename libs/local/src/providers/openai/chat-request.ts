@@ -4,7 +4,7 @@ import type { ImagePart } from '../shared/images.js';
 import { wireCallId, wireName } from '../shared/names.js';
 import type { VendorRun } from '../shared/provider.js';
 import { vendorSchema } from '../shared/tool-schema.js';
-import { effortOf, type Format, formatOf, IMAGES, OFFICIAL_URL, outputLimit, passedOn, systemText } from './options.js';
+import { cacheKey, effortOf, type Format, formatOf, IMAGES, OFFICIAL_URL, outputLimit, passedOn, systemText } from './options.js';
 
 type Message = OpenAI.ChatCompletionMessageParam;
 type Body = OpenAI.ChatCompletionCreateParamsStreaming;
@@ -28,6 +28,7 @@ export function chatBody(run: VendorRun): Body {
     messages: [...(system === '' ? [] : [{ role: 'system' as const, content: wellFormed(system) }]), ...turns.flatMap(messagesOf)],
     stream: true,
     stream_options: { include_usage: true },
+    ...cacheKey(run),
     ...(tools.length === 0
       ? {}
       : {

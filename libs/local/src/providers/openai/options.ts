@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue, ThinkingLevel } from '#libs/contracts';
+import { wireCallId } from '../shared/names.js';
 import { allRequired, outputSchema } from '../shared/output-schema.js';
 import type { VendorRun } from '../shared/provider.js';
 import { reasons } from './models.js';
@@ -8,7 +9,7 @@ export const IMAGES = { mimes: ['image/jpeg', 'image/png', 'image/gif', 'image/w
 /** OpenAI's own address; other servers speak chat completions of an older date. */
 export const OFFICIAL_URL = 'https://api.openai.com/v1';
 
-const OWN_OPTIONS = new Set(['api']);
+const OWN_OPTIONS = new Set(['api', 'cache']);
 const OURS = new Set(['messages', 'input', 'instructions', 'tools', 'stream', 'model', 'store', 'include', 'stream_options']);
 
 /** Which of the two APIs a request uses: `provider_options.api` decides, else Responses for reasoning models of OpenAI itself. */
@@ -21,6 +22,13 @@ export function apiOf(run: VendorRun): 'responses' | 'chat' {
 /** The caller's options that go into the body as they are. */
 export const passedOn = (options: JsonObject | null | undefined): JsonObject =>
   Object.fromEntries(Object.entries(options ?? {}).filter(([key]) => !OWN_OPTIONS.has(key) && !OURS.has(key)));
+
+/** What helps OpenAI itself to find the cache of a session; other servers may not know the field. */
+export const cacheKey = ({ request, api_url }: VendorRun): { prompt_cache_key?: string } =>
+  api_url !== OFFICIAL_URL || request.session_id == null || request.provider_options?.['cache'] === false
+    ? {}
+    : { prompt_cache_key: wireCallId(request.session_id, MAX_CACHE_KEY) };
+const MAX_CACHE_KEY = 64;
 
 /** The output limit to ask for; undefined leaves it to the vendor. */
 export function outputLimit({ request, model, max_tokens }: VendorRun): number | undefined {

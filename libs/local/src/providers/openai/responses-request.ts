@@ -5,7 +5,7 @@ import type { VendorRun } from '../shared/provider.js';
 import { vendorSchema } from '../shared/tool-schema.js';
 import { dataUrl, errorText } from './chat-request.js';
 import { reasons } from './models.js';
-import { effortOf, type Format, formatOf, IMAGES, outputLimit, passedOn, systemText } from './options.js';
+import { cacheKey, effortOf, type Format, formatOf, IMAGES, outputLimit, passedOn, systemText } from './options.js';
 import { restore } from './reasoning-item.js';
 
 type Body = OpenAI.Responses.ResponseCreateParamsStreaming;
@@ -32,6 +32,7 @@ export function responsesBody(run: VendorRun): Body {
     input: turns.flatMap(itemsOf),
     stream: true,
     store: false,
+    ...cacheKey(run),
     ...(thinks ? { include: ['reasoning.encrypted_content' as const] } : {}),
     ...(instructions === '' ? {} : { instructions: wellFormed(instructions) }),
     ...(tools.length === 0

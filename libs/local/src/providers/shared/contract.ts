@@ -22,7 +22,16 @@ export const STREAM_REQUEST: Schema = {
       description: 'The transcript, oldest message first.',
       items: { type: 'object', required: ['role'], properties: { role: { enum: ['user', 'assistant', 'function_result', 'custom'] } } },
     },
+    session_id: { type: ['string', 'null'], description: 'Requests of one session begin alike.' },
     system_prompt: { type: ['string', 'null'] },
+    system_sections: nullable({
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['text', 'cache_boundary'],
+        properties: { text: { type: 'string' }, cache_boundary: { type: 'boolean' } },
+      },
+    }),
     tools: nullable({
       type: 'array',
       items: {
