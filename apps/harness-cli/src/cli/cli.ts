@@ -95,16 +95,13 @@ export class Cli {
     gateway?: OpenRuntimeOptions['gateway'],
   ): Promise<T> {
     const { url } = this.global;
-    const token = this.io.env['HARNESS_GATEWAY_TOKEN'];
-    const siblings = this.io.env['HARNESS_SIBLINGS'];
     const runtime = await this.io.openRuntime({
       dataDir: this.dataDir().path,
       role,
       log,
       ...(gateway === undefined ? {} : { gateway }),
-      ...(siblings === undefined ? {} : { siblings }),
       ...(url === undefined ? {} : { url }),
-      ...(token === undefined || token === '' ? {} : { token }),
+      ...fromEnvironment(this.io.env),
     });
     try {
       return await use(runtime);
@@ -126,4 +123,10 @@ export class Cli {
     this.screen.close();
     await Promise.all([this.stdout.flushed(), this.stderr.flushed()]);
   }
+}
+
+/** What the environment says of how a runtime is opened. */
+function fromEnvironment(env: NodeJS.ProcessEnv): Pick<RuntimeRequest, 'siblings' | 'token' | 'redisUrl'> {
+  const { HARNESS_SIBLINGS: siblings, HARNESS_GATEWAY_TOKEN: token, REDIS_URL: redisUrl } = env;
+  return { ...(siblings === undefined ? {} : { siblings }), ...(token ? { token } : {}), ...(redisUrl ? { redisUrl } : {}) };
 }

@@ -20,13 +20,17 @@ export class ShowCommand extends HarnessCommand {
   limit(n: string): number | string {
     return wholeNumber(n);
   }
-  @Option({ flags: '--json', description: 'print one JSON entry per line, complete' })
+  @Option({ flags: '--tree', description: 'show the session with its sub-agents instead: state, turns, calls and cost of each' })
+  tree(): boolean {
+    return true;
+  }
+  @Option({ flags: '--json', description: 'print one JSON entry per line, complete; with --tree one JSON tree' })
   json(): boolean {
     return true;
   }
   @Help('after')
   examples(): string {
-    return '\nExamples:\n  harness-cli show s_review | less -R\n  harness-cli show s_review --limit 5\n  harness-cli show s_review --json | jq -r \'select(.message.role == "user")\'';
+    return '\nExamples:\n  harness-cli show s_review | less -R\n  harness-cli show s_review --limit 5\n  harness-cli show s_review --tree\n  harness-cli show s_review --json | jq -r \'select(.message.role == "user")\'';
   }
 
   protected async execute([session]: string[], options: ParsedOptions): Promise<ExitCode> {
@@ -35,6 +39,12 @@ export class ShowCommand extends HarnessCommand {
     const { cli } = this;
     return await cli.withRuntime('reader', async (runtime) => {
       const { meta, turn } = await readSession(runtime, input.session);
+      if (input.tree) {
+        const [{ readTree }, { treeLines }] = await Promise.all([import('../turn/tree.js'), import('../render/tree.js')]);
+        const tree = await readTree(runtime.bus, meta);
+        cli.print(...(input.json ? [jsonLine(tree)] : treeLines(tree, cli.out, cli.columns)));
+        return EXIT.ok;
+      }
       const text = new TranscriptText(cli.out, cli.columns);
       if (!input.json) {
         const status = turn?.status ?? meta.status;

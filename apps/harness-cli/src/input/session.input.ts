@@ -25,6 +25,8 @@ export class WatchInput extends SessionInput {
 
 /** What `show` was asked to show. */
 export class ShowInput extends SessionInput {
+  tree = false;
+
   @IsOptional()
   @IsInt({ message: '--limit must be a whole number from 1 to 1000000' })
   @Min(1, { message: '--limit must be a whole number from 1 to 1000000' })

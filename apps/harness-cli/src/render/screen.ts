@@ -22,7 +22,9 @@ export class Screen {
   private label: string | null = null;
   private since = 0;
   private frame = 0;
-  private drawn = false;
+  /** Lines of the last drawing, all but the last of them ended; 0 when there is none. */
+  private drawn = 0;
+  private lines: readonly string[] = [];
   private timer: NodeJS.Timeout | null = null;
   /** What is to be written once a question on the terminal is answered. */
   private kept: (() => void)[] | null = null;
@@ -120,12 +122,26 @@ export class Screen {
     this.since = this.now();
     this.label = label;
     if (!this.animate) return;
-    if (label === null) this.stopTimer();
+    if (label === null && this.lines.length === 0) this.stopTimer();
     else this.timer ??= setInterval(() => this.draw(), FRAME_MS).unref();
+  }
+
+  /** True where lines can be drawn anew. */
+  get isLive(): boolean {
+    return this.animate;
+  }
+
+  /** Lines that stand above the spinner and are drawn anew; each must fit into one line of the terminal. */
+  live(lines: readonly string[]): void {
+    if (this.isKept(() => this.live(lines))) return;
+    this.clear();
+    this.lines = lines;
+    if (this.animate && lines.length > 0) this.timer ??= setInterval(() => this.draw(), FRAME_MS).unref();
   }
 
   /** Takes the spinner away and ends the open line. */
   close(): void {
+    this.lines = [];
     this.waiting(null);
     this.stopTimer();
     this.closeAnswer();
@@ -148,12 +164,15 @@ export class Screen {
     if (this.label === null || waited < QUIET_MS || midLine || this.kept !== null) return;
     this.frame = (this.frame + 1) % FRAMES.length;
     const text = cut(`${this.label} ${duration(Math.floor(waited / 100) * 100)}`, this.stderr.columns - 3);
-    this.stderr.write(`\r\u001b[K${this.style.cyan(FRAMES[this.frame] ?? '')} ${this.style.dim(text)}`);
-    this.drawn = true;
+    this.clear();
+    const lines = [...this.lines, `${this.style.cyan(FRAMES[this.frame] ?? '')} ${this.style.dim(text)}`];
+    this.stderr.write(`\r\u001b[K${lines.join('\n')}`);
+    this.drawn = lines.length;
   }
 
   private clear(): void {
-    if (this.drawn) this.stderr.write('\r\u001b[K');
-    this.drawn = false;
+    if (this.drawn === 1) this.stderr.write('\r\u001b[K');
+    if (this.drawn > 1) this.stderr.write(`\r\u001b[${this.drawn - 1}A\u001b[J`);
+    this.drawn = 0;
   }
 }

@@ -1,5 +1,6 @@
 import type { FeedEvent } from '#libs/turn';
 import type { PendingCall, Settlement } from '../approval/pending.js';
+import type { ChildChange } from '../turn/children.js';
 import type { Output } from './output.js';
 import { jsonLine } from './sanitize.js';
 import type { AcceptedTurn, TurnView } from './turn-view.js';
@@ -37,6 +38,13 @@ export class JsonTurnView implements TurnView {
 
   approvalSettled({ session_id, turn_id, function_call_id, function_id }: PendingCall, settlement: Settlement): void {
     this.put({ type: 'approval_settled', session_id, turn_id, function_call_id, function_id, ...settlement });
+  }
+
+  /** Only the beginning and the end: what a sub-agent says is not the answer. */
+  child(change: ChildChange): void {
+    const { parent, depth, session_id, turn_id } = change.child;
+    if (change.kind === 'started') this.put({ type: 'child_started', session_id, turn_id, depth, parent });
+    if (change.kind === 'finished') this.put({ ...change.event, type: 'child_finished', depth, parent });
   }
 
   finished(): void {}

@@ -1,7 +1,9 @@
 import type { FeedEvent } from '#libs/turn';
 import type { PendingCall, Settlement } from '../approval/pending.js';
+import type { ChildChange } from '../turn/children.js';
 import type { TurnFinished } from '../turn/watch.js';
 import { callText } from './call-text.js';
+import { ChildrenText } from './children-text.js';
 import { count, cut, dollars, duration, plural, width } from './format.js';
 import { jsonBlock, StreamSanitizer, sanitize, sanitizeLine } from './sanitize.js';
 import type { Screen } from './screen.js';
@@ -20,13 +22,16 @@ export class TextTurnView implements TurnView {
   private readonly running = new Map<string, CallStarted>();
   private lastCall: string | null = null;
   private answered = false;
+  private readonly children: ChildrenText;
 
   constructor(
     private readonly screen: Screen,
     private readonly style: Style,
     /** How this program is called, for commands that are shown. */
     private readonly command: string,
-  ) {}
+  ) {
+    this.children = new ChildrenText(screen, style);
+  }
 
   /** The turn is being prepared. */
   opening(): void {
@@ -116,6 +121,15 @@ export class TextTurnView implements TurnView {
     const why = reason === undefined ? '' : ` ${this.style.dim('·')} ${sanitizeLine(reason)}`;
     this.screen.note(`  └ ${this.style.yellow(`✗ ${outcome}`)} ${sanitizeLine(call.function_id)}${why}`);
     this.lastCall = null;
+  }
+
+  child(change: ChildChange): void {
+    this.enter('calls');
+    this.children.change(change);
+    if (change.kind === 'event') return;
+    this.lastCall = null;
+    if (change.kind === 'finished') this.running.delete(change.child.parent.function_call_id);
+    this.screen.waiting(change.kind === 'started' ? 'waiting for a sub-agent' : 'working');
   }
 
   say(text: string): void {

@@ -1,5 +1,6 @@
 import type { FeedEvent } from '#libs/turn';
 import type { ApprovalView } from '../approval/approver.js';
+import type { ChildChange } from '../turn/children.js';
 import type { ModelChoice } from '../turn/choose-model.js';
 import type { TurnFinished } from '../turn/watch.js';
 
@@ -19,5 +20,7 @@ export interface TurnView extends ApprovalView {
   event(event: FeedEvent): void;
   /** Something that the CLI itself says, as that it is stopping. */
   say(text: string): void;
+  /** What a sub-agent does. */
+  child(change: ChildChange): void;
   finished(event: TurnFinished): void;
 }

@@ -5,6 +5,7 @@ import type { Cli, Signal } from '../cli/cli.js';
 import { BY_SIGNAL, CliError, EXIT, type ExitCode } from '../cli/exit.js';
 import { sanitizeLine } from '../render/sanitize.js';
 import type { TurnView } from '../render/turn-view.js';
+import { Children } from './children.js';
 import type { ModelChoice } from './choose-model.js';
 import { Interrupts } from './interrupts.js';
 import { TurnWatch } from './watch.js';
@@ -59,6 +60,7 @@ export class LiveTurn {
     if (this.early !== null) return this.early;
     const watch = new TurnWatch(runtime);
     let approver: Approver | undefined;
+    let children: Children | undefined;
     try {
       const turn = await send(runtime, request);
       this.turn = turn;
@@ -66,10 +68,20 @@ export class LiveTurn {
       this.view.accepted({ session_id: turn.session_id, turn_id: turn.turn_id, merged, choice, deniesAll });
       const keyboard = silent ? null : (this.cli.io.keyboard?.() ?? null);
       approver = new Approver(this.cli, runtime, this.view, keyboard, turn.session_id);
+      children = new Children(
+        runtime,
+        turn,
+        (change) => this.view.child(change),
+        (error) => this.cli.log('warn', 'sub-agents are not shown', { error }),
+      );
       if (this.early !== null) this.stop(runtime, turn);
       const end = watch
-        .run({ sessionId: turn.session_id, turnId: turn.turn_id, merged }, (event) => this.view.event(event))
-        .then((event) => {
+        .run({ sessionId: turn.session_id, turnId: turn.turn_id, merged }, (event) => {
+          this.view.event(event);
+          children?.seen(event);
+        })
+        .then(async (event) => {
+          await children?.settle();
           this.finished = true;
           this.view.finished(event);
           return BY_STATUS[event.status];
@@ -77,6 +89,7 @@ export class LiveTurn {
       return await Promise.race([end, this.left]);
     } finally {
       watch.close();
+      children?.close();
       await approver?.close();
     }
   }

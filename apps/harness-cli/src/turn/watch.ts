@@ -22,7 +22,6 @@ const LOOK_MS = 1000;
  */
 export class TurnWatch {
   private turn: WatchedTurn | null = null;
-  private readonly early: FeedEvent[] = [];
   private readonly unsubscribe: () => void;
   private lastLive = 0;
   private told = false;
@@ -34,6 +33,8 @@ export class TurnWatch {
   constructor(
     private readonly runtime: EmbeddedRuntime,
     private readonly lookMs = LOOK_MS,
+    /** What is known of the turn already. */
+    private readonly early: FeedEvent[] = [],
   ) {
     this.unsubscribe = runtime.feed.subscribe((event) => this.live(event));
   }

@@ -11,6 +11,7 @@ const PREVIEW = 400;
 /** Tells the feed what a step does. */
 export class StepFeed {
   private readonly ids: { session_id: string; turn_id: string };
+  private readonly started = new Set<string>();
 
   constructor(
     private readonly feed: Feed,
@@ -34,6 +35,7 @@ export class StepFeed {
 
   callStarted(step: number, call: PlannedCall): void {
     const { id, function_id, description } = call;
+    this.started.add(id);
     this.feed.publish({ type: 'call_started', ...this.ids, step, call_id: id, function_id, arguments: call.arguments, description });
   }
 
@@ -49,9 +51,18 @@ export class StepFeed {
     this.feed.publish({ type: 'notice', ...this.ids, text });
   }
 
-  /** What a committed decision settled by itself: refused and stopped calls, an answer that is asked for again, and the end of the turn. */
+  /**
+   * What a committed decision did by itself: sub-agents that began, refused and stopped calls, an answer that is asked for
+   * again, and the end of the turn.
+   */
   decided(decision: Decision, input: TurnInput): void {
     const { record } = decision;
+    const plan = 'plan' in input ? input.plan : [];
+    const tellStart = (callId: string): void => {
+      const call = plan.find((planned) => planned.id === callId);
+      if (call !== undefined && !this.started.has(callId)) this.callStarted(record.step, call);
+    };
+    if (input.type === 'call-spawned') tellStart(input.call_id);
     for (const write of decision.writes) {
       if (write.kind !== 'append-entry' || !('message' in write.entry) || write.entry.message.role !== 'function_result') continue;
       const message = write.entry.message;
@@ -60,8 +71,10 @@ export class StepFeed {
         typeof message.details === 'object' && message.details !== null && !Array.isArray(message.details)
           ? message.details['error']
           : undefined;
+      tellStart(message.function_call_id);
       const stopped = code === 'stopped' || code === 'outcome_unknown';
-      this.finished(record.step, message.function_call_id, message.function_id, stopped ? 'stopped' : 'denied', 0, previewOf(message));
+      const outcome = stopped ? 'stopped' : message.is_error ? 'denied' : 'ok';
+      this.finished(record.step, message.function_call_id, message.function_id, outcome, 0, previewOf(message));
     }
     if (isTerminal(record.status)) this.feed.publish(turnFinished(record));
     else if (input.type === 'compacted')
