@@ -21,7 +21,7 @@ const runtime = await openRuntime({
     if (level === 'error' || level === 'warn') process.stderr.write(`${level}: ${message} ${JSON.stringify(context)}\n`);
   },
 });
-for (let turn = 1; task === 'talk' && turn <= 8; turn += 1) {
+for (let turn = 1; task === 'talk' && turn <= 14; turn += 1) {
   const message = `message ${turn}: ${'word '.repeat(500)}`;
   const payload = { session_id: 's_summed', message, model: 'scripted-1', provider: 'scripted' };
   await runtime.bus.trigger({ function_id: 'harness::send', payload });
