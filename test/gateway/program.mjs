@@ -53,6 +53,30 @@ const roles = {
     });
     worker.registerTrigger({ type: 'router::ready', function_id: 'far::announce', config: {} });
   },
+  /** Calls a function of its own again and again, and tells how that goes. */
+  steady: () => {
+    worker.registerFunction('steady::echo', async (payload) => payload);
+    let calls = 0;
+    let slowest_ms = 0;
+    const failures = [];
+    const call = async () => {
+      const begun = performance.now();
+      try {
+        const { n } = await worker.trigger({ function_id: 'steady::echo', payload: { n: calls } });
+        if (n !== calls) failures.push(`sent ${calls}, got ${n}`);
+      } catch (error) {
+        failures.push(String(error));
+      }
+      calls += 1;
+      slowest_ms = Math.max(slowest_ms, Math.round(performance.now() - begun));
+      setTimeout(call, 5);
+    };
+    void call();
+    setInterval(() => {
+      tell('steady', { calls, slowest_ms, failures: failures.splice(0) });
+      slowest_ms = 0;
+    }, 100);
+  },
   sibling: () => {
     worker.registerFunction('state::get', async ({ key }) => (detail === 'hang' ? await forever() : { mine: key, by: process.pid }));
   },

@@ -1,5 +1,6 @@
 import type { JsonValue, Schema } from '#libs/contracts';
 import type { TriggerAction } from '../bus.js';
+import { isTooDeep, MAX_DEPTH } from '../depth.js';
 import { violation } from '../validation.js';
 
 /** The error of a call or of a registration, on the wire. */
@@ -165,6 +166,7 @@ export type Parsed = { kind: 'message'; message: WorkerMessage } | { kind: 'unkn
 
 /** Reads one text frame of a worker. Never throws. */
 export function parseMessage(frame: string): Parsed {
+  if (isTooDeep(frame)) return { kind: 'malformed', why: `the message is nested deeper than ${MAX_DEPTH}` };
   let value: unknown;
   try {
     value = JSON.parse(frame);

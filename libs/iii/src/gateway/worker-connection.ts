@@ -16,6 +16,7 @@ type Of<T extends WorkerMessage['type']> = Extract<WorkerMessage, { type: T }>;
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 /** The function by which a worker says what it is. */
 const REGISTER_WORKER = 'engine::workers::register';
+const CREATE_CHANNEL = 'engine::channels::create';
 /** Prefixes of ids that only this process may register. */
 const RESERVED = /^(engine|harness)::/;
 
@@ -216,6 +217,9 @@ export class WorkerConnection {
 
   private deliver({ function_id, data, action, metadata, baggage }: Of<'invokefunction'>, trace: TraceContext): Promise<unknown> | object {
     if (function_id === REGISTER_WORKER) return describeWorker(this.bus.worker, data, (reason) => this.wire.close(1008, reason));
+    if (function_id === CREATE_CHANNEL && this.engine.channels.countOf(this.id) >= this.limits.channels) {
+      throw new BusError('FORBIDDEN', `more than ${this.limits.channels} channels are open`, function_id);
+    }
     const meta: JsonValue | undefined = withProvenance(metadata, baggage ?? undefined);
     const request: TriggerRequest = {
       function_id,

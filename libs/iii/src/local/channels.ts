@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { StreamChannelRef } from '#libs/contracts';
 import { BusError, type Channel, type ChannelReader, type ChannelWriter } from '../bus.js';
+import { isTooDeep } from '../depth.js';
 import { isSameSecret } from '../secret.js';
 
 const DEFAULT_BUFFER = 64;
@@ -19,7 +20,7 @@ export class ChannelFrame {
 
   /** What a reader in this process gets: the value of JSON text, and anything else as it is. */
   get value(): unknown {
-    if (typeof this.data !== 'string') return this.data;
+    if (typeof this.data !== 'string' || isTooDeep(this.data)) return this.data;
     try {
       return JSON.parse(this.data) as unknown;
     } catch {
