@@ -93,6 +93,8 @@ export class Campaign {
   private readonly ends: { [how: string]: number } = {};
   private readonly faults: string[] = [];
   private calls = 0;
+  /** Calls that were held against a policy: at least those that reached a function. */
+  private checked = 0;
   private generations = 0;
   private turns = 0;
 
@@ -112,6 +114,7 @@ export class Campaign {
     const rig = await TurnRig.open({
       dataDir,
       config: HARNESS,
+      role: 'worker', // so that its bus is the one that the loop calls with
       patienceMs: PATIENCE_MS,
       prepare: ({ bus }) => model.register(bus, 'hostile', 'none'),
     });
@@ -137,7 +140,10 @@ export class Campaign {
     const trigger = bus.trigger.bind(bus);
     bus.trigger = <T>(request: TriggerRequest): Promise<T> => {
       const agent = agentOf(request);
-      if (agent !== null) this.check(agent, request.function_id);
+      if (agent !== null) {
+        this.checked += 1;
+        this.check(agent, request.function_id);
+      }
       return trigger<T>(request);
     };
   }
@@ -231,6 +237,7 @@ export class Campaign {
     const disk = readDisk(this.rig.dataDir);
     for (const session of disk.sessions) for (const fault of sessionFaults(session)) this.fault(session.session_id, fault);
     if (({} as { polluted?: unknown }).polluted !== undefined) this.faults.push('Object.prototype was polluted');
+    if (this.checked < this.calls) this.faults.push(`${this.calls} calls reached a function, and only ${this.checked} were looked at`);
     for (const report of this.rig.reports) this.faults.push(`reported: ${report}`);
     const children = disk.sessions.filter(({ turn }) => turn?.record.parent != null).length;
     return {
