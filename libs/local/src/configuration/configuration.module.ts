@@ -50,7 +50,11 @@ export class ConfigurationModule implements OnModuleInit {
           provide: CONFINE_SETTINGS,
           inject: [LiveConfiguration],
           useFactory: (live: LiveConfiguration): ConfineSettings => ({
-            current: () => ({ ...live.current.confine, closed_folders: [dirname(resolve(live.dir))] }), // the data folder
+            current: () => ({
+              ...live.current.confine,
+              closed_folders: [dirname(resolve(live.dir))], // the data folder
+              secrets: Object.values(live.current.router.providers).flatMap(({ api_key }) => api_key ?? []),
+            }),
           }),
         },
         {

@@ -8,6 +8,8 @@ export interface ConfineValues {
   non_accessible_globs: readonly string[];
   /** Folders that are closed whatever the root and the globs are: harness's own data. Not a setting. */
   closed_folders?: readonly string[];
+  /** Keys of the configuration, hidden in what commands print. Not a setting. */
+  secrets?: readonly string[];
   /** Content of one read, and text of one search. */
   max_output_bytes: number;
   /** Content of all entries of a batch read together. */

@@ -33,20 +33,3 @@ export function commandEnvironment(
   }
   return { ...kept, ...given };
 }
-
-const SECRET_NAME = /(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$/i;
-/** Shorter values are too common to be looked for. */
-const MIN_SECRET = 8;
-
-/**
- * A command's output without the secrets of this process: a command of the same user can read them from the system, and what it
- * prints is stored and goes to a model. Looks for each value as it is and in base64; `known` names are the operator's to show.
- */
-export function withoutSecrets(text: string, own: NodeJS.ProcessEnv, known: readonly string[]): string {
-  let clean = text;
-  for (const [name, value] of Object.entries(own)) {
-    if (value === undefined || value.length < MIN_SECRET || !SECRET_NAME.test(name) || known.includes(name)) continue;
-    clean = clean.replaceAll(value, '[hidden]').replaceAll(Buffer.from(value).toString('base64').replace(/=+$/, ''), '[hidden]');
-  }
-  return clean;
-}

@@ -2,8 +2,9 @@ import { Inject, Injectable, type OnModuleDestroy, Optional } from '@nestjs/comm
 import { CONFINE_SETTINGS, type ConfineSettings, type FilesystemScope, Scope, workingDirectorySettings } from '../confine/index.js';
 import { type CommandResult, runCommand } from './command.js';
 import { signalGroup } from './command-processes.js';
-import { commandEnvironment, withoutSecrets } from './environment.js';
+import { commandEnvironment } from './environment.js';
 import { ShellError, shellError } from './errors.js';
+import { secretsOf, withoutSecrets } from './secrets.js';
 import { Watchdog } from './watchdog.js';
 
 export interface ExecRequest {
@@ -70,7 +71,8 @@ export class ShellService implements OnModuleDestroy {
       } finally {
         await cwd.close();
       }
-      const clean = (text: string): string => withoutSecrets(text, process.env, values.command_env);
+      const secrets = [...secretsOf(process.env, values.command_env), ...(values.secrets ?? [])];
+      const clean = (text: string): string => withoutSecrets(text, secrets);
       return { ...result, stdout: clean(result.stdout), stderr: clean(result.stderr) };
     } catch (error) {
       throw shellError(error, request.command);

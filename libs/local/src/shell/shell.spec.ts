@@ -6,8 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { failure, longestBlock, startApp, type TestApp } from '../confine/test/app.js';
 import type { CommandResult } from './command.js';
-import { commandEnvironment, withoutSecrets } from './environment.js';
+import { commandEnvironment } from './environment.js';
 import { OutputBuffer } from './output.js';
+import { secretsOf, withoutSecrets } from './secrets.js';
 import { ShellModule } from './shell.module.js';
 import { ShellService } from './shell.service.js';
 import { WATCHDOG_SCRIPT } from './watchdog.js';
@@ -82,8 +83,8 @@ describe('shell::exec', () => {
   it('C55 hides our secrets in what a command prints, as they are and in base64', () => {
     const own = { ANTHROPIC_API_KEY: 'sk-ant-1234567890', SHORT_TOKEN: 'abc', PATH: '/usr/bin:/usr/local/bin' };
     const printed = `a sk-ant-1234567890 c2stYW50LTEyMzQ1Njc4OTA abc /usr/bin:/usr/local/bin`;
-    expect(withoutSecrets(printed, own, [])).toBe('a [hidden] [hidden] abc /usr/bin:/usr/local/bin');
-    expect(withoutSecrets(printed, own, ['ANTHROPIC_API_KEY'])).toBe(printed);
+    expect(withoutSecrets(printed, secretsOf(own, []))).toBe('a [hidden] [hidden] abc /usr/bin:/usr/local/bin');
+    expect(withoutSecrets(printed, secretsOf(own, ['ANTHROPIC_API_KEY']))).toBe(printed);
   });
 
   it('starts inside the root only', async () => {
