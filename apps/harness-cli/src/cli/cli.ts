@@ -25,6 +25,8 @@ export interface CliIo {
   exit(code: number): void;
   /** Milliseconds since the epoch. */
   now(): number;
+  /** The program was called by the name of the worker, `harness`. */
+  asWorker?: boolean;
 }
 
 /** Options that every command takes. */

@@ -21,5 +21,6 @@ export function processIo(): CliIo {
     openRuntime,
     exit: (code) => process.exit(code),
     now: Date.now,
+    asWorker: process.argv[1] === 'harness',
   };
 }

@@ -45,7 +45,11 @@ export function configureProgram(program: Program, cli: Cli, version: string, he
   for (const command of [program, ...program.commands]) {
     command
       .configureOutput(output)
-      .configureHelp({ showGlobalOptions: command !== program, sortSubcommands: false })
+      .configureHelp({
+        showGlobalOptions: command !== program,
+        sortSubcommands: false,
+        ...(cli.io.asWorker === true ? { commandUsage: () => 'harness [options]' } : {}),
+      })
       .helpOption('-h, --help', 'show this help')
       .showSuggestionAfterError(true)
       .allowExcessArguments(false)

@@ -1,3 +1,5 @@
+import { CommandMeta } from 'nest-commander/src/constants.js';
+import { COMMANDS } from '../commands/index.js';
 import { redact } from '../render/redact.js';
 import { jsonLine, sanitize } from '../render/sanitize.js';
 import type { Cli } from './cli.js';
@@ -12,10 +14,7 @@ export function report(error: unknown, cli: Cli, asJson: boolean): ExitCode {
   const failure = failureOf(error, cli.io.env);
   if (failure === null) return cli.exitCode;
   const { exitCode, code, message, hint } = failure;
-  const help =
-    exitCode === EXIT.usage && code === 'cli/usage' && hint === undefined
-      ? `Run \`${cli.name} --help\`, or \`${cli.name} <command> --help\`.`
-      : hint;
+  const help = exitCode === EXIT.usage && code === 'cli/usage' && hint === undefined ? helpHint(cli) : hint;
   cli.screen.close();
   if (asJson) {
     (exitCode === EXIT.usage ? cli.stderr : cli.stdout).write(
@@ -28,4 +27,11 @@ export function report(error: unknown, cli: Cli, asJson: boolean): ExitCode {
   if (cli.global.debug === true && error instanceof Error && error.stack !== undefined)
     cli.stderr.write(`${sanitize(redact(error.stack, cli.io.env))}\n`);
   return exitCode;
+}
+
+/** Where to read on: the help of the command that was called, or of all. */
+function helpHint({ name, argv }: Cli): string {
+  const names = COMMANDS.map((type) => (Reflect.getMetadata(CommandMeta, type) as { name: string }).name);
+  const called = argv.find((word) => names.includes(word));
+  return called === undefined ? `Run \`${name} --help\`, or \`${name} <command> --help\`.` : `Run \`${name} ${called} --help\`.`;
 }

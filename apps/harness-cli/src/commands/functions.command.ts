@@ -96,7 +96,9 @@ export class FunctionsCommand extends HarnessCommand {
       );
       throw usageError(
         `there is no function ${id}${close.length > 0 ? `; did you mean ${either(close)}?` : ''}`,
-        `See \`${cli.name} functions\`.`,
+        id.includes('*')
+          ? `Globs are for --allow. Search with \`${cli.name} functions --search '${sanitizeLine(id.replaceAll('*', ''))}'\`.`
+          : `See \`${cli.name} functions\`, or search with --search.`,
         'cli/unknown_function',
       );
     }

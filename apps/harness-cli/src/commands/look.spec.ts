@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { MessageItem, SessionMeta, StatusReport } from '#libs/contracts';
-import { FakeRuntime, run } from '../../test/fake.js';
+import { ended, FakeRuntime, run } from '../../test/fake.js';
 
 const NOW = 1_700_000_000_000;
 const meta = (session_id: string, more: Partial<SessionMeta> = {}): SessionMeta => ({
@@ -113,7 +113,7 @@ describe('stop', () => {
       turn = report({ status: 'cancelled' });
       return { stopping: true };
     };
-    expect(await run(['stop', 's_1'], { runtime })).toMatchObject({ code: 0, stdout: 'cancelled · step 2 · session s_1\n' });
+    expect(await run(['stop', 's_1'], { runtime })).toMatchObject({ code: 0, stdout: 'cancelled · after 3 model calls · session s_1\n' });
   });
 
   it('ends a turn whose process is gone by taking it over', async () => {
@@ -283,7 +283,10 @@ describe('serve', () => {
     const signals = new EventEmitter();
     const open = (options: { role: string }) => {
       expect(options.role).toBe('worker');
-      setTimeout(() => signals.emit('SIGTERM'), 20);
+      setTimeout(() => {
+        runtime.play([ended('failed', { reason: 'router.permanent', result_error: 'no' })]);
+        signals.emit('SIGTERM');
+      }, 100);
       return Promise.resolve(runtime);
     };
     const { code, stdout, stderr } = await run(['serve'], { runtime, signals, open });
@@ -292,8 +295,10 @@ describe('serve', () => {
     const log = stderr
       .trimEnd()
       .split('\n')
-      .map((line) => JSON.parse(line) as { level: string; msg: string });
-    expect(log.map(({ msg }) => msg)).toEqual(['ready', 'draining', 'stopped']);
+      .map((line) => JSON.parse(line) as { level: string; msg: string; [field: string]: unknown });
+    expect(log.map(({ msg }) => msg)).toEqual(['ready', 'models', 'turn failed', 'draining', 'stopped']);
+    expect(log[1]).toMatchObject({ count: 2, models: 'openai/gpt-large, demo/demo-1' });
+    expect(log[2]).toMatchObject({ level: 'warn', session_id: 's_1', reason: 'router.permanent', error: 'no' });
     expect(signals.listenerCount('SIGTERM')).toBe(0);
   });
 

@@ -89,10 +89,10 @@ describe('send, as text', () => {
 
   it('says why a turn failed', async () => {
     const { code, stderr } = await run(['send', 'hi'], {
-      runtime: withScript(ended('failed', { result_error: 'the provider answered 500' })),
+      runtime: withScript(ended('failed', { result_error: 'the provider answered 500', reason: 'router.permanent' })),
     });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/the provider answered 500\nfailed · /);
+    expect(stderr).toMatch(/^error: the provider answered 500 \(router\.permanent\)\nfailed · /m);
   });
 
   it.each([
@@ -232,6 +232,7 @@ describe('send, which model it takes', () => {
     [['-m', 'gpt-larg'], 2, /no provider offers the model gpt-larg; did you mean gpt-large\?/],
     [['-p', 'openai'], 3, /provider openai has no key\nSet the environment variable OPENAI_API_KEY/],
     [['-m', 'gpt-large'], 3, /provider openai has no key/],
+    [['-p', 'demo', '-m', 'gpt-large'], 2, /the demo provider has no model gpt-large\nIt has demo-1/],
   ])('refuses %j with %i', async (argv, code, reason) => {
     const runtime = new FakeRuntime();
     const result = await send(runtime, ...argv);

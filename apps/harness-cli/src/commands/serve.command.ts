@@ -1,3 +1,6 @@
+import type { Model } from '#libs/contracts';
+import type { EmbeddedRuntime, OpenRuntimeOptions } from '#libs/local';
+import type { FeedEvent } from '#libs/turn';
 import { HarnessCommand } from '../cli/command.js';
 import { Command, Help } from '../cli/decorators.js';
 import { BY_SIGNAL, EXIT, type ExitCode } from '../cli/exit.js';
@@ -9,13 +12,40 @@ const GRACE_MS = 10_000;
 /** How long closing may take after the second, in ms. */
 const HURRY_MS = 2_000;
 
+type Log = NonNullable<OpenRuntimeOptions['log']>;
+
+/** One line of what can be asked for. */
+async function logModels({ bus }: EmbeddedRuntime, log: Log): Promise<void> {
+  const { models } = await bus.trigger<{ models: Model[] }>({ function_id: 'router::models::list', payload: {} });
+  const shown = models.slice(0, 20).map(({ provider, id }) => `${provider}/${id}`);
+  log('info', 'models', { count: models.length, models: shown.join(', ') });
+}
+
+/** One line for each turn that ends here. */
+function logTurn(event: FeedEvent, log: Log): void {
+  if (event.type !== 'turn_finished') return;
+  const { session_id, turn_id, status, reason, steps, calls, duration_ms, totals } = event;
+  const { input_tokens, output_tokens } = totals;
+  const failed = status === 'failed' ? { reason, error: event.result_error } : {};
+  log(status === 'failed' ? 'warn' : 'info', `turn ${status}`, {
+    session_id,
+    turn_id,
+    steps,
+    calls,
+    input_tokens,
+    output_tokens,
+    duration_ms,
+    ...failed,
+  });
+}
+
 /** `serve`: the worker in the foreground. */
 @Command({ name: 'serve', description: 'Run the worker in the foreground: every turn of the data folder' })
 export class ServeCommand extends HarnessCommand {
   @Help('after')
   examples(): string {
     return `
-Goes on with what other processes have left behind, and takes what \`send --no-wait\` stores. Logs go to standard error, as JSON
+Goes on with what other processes have left behind, and takes what \`send --no-wait\` stores. Logs go to standard error, a line for each turn, as JSON
 unless that is a terminal. SIGTERM or Ctrl-C: takes no new step, gives running ones ${GRACE_MS / 1000} s, hands the rest back and exits with 0; a second
 one does not wait, a third leaves at once.
 
@@ -50,7 +80,9 @@ Example:
           cli.print(
             `${cli.name} is ready: data folder ${sanitizeLine(dataDir)}, process ${process.pid}, gateway ${gatewayUrl ?? 'none'}, health ${service?.url ?? 'none'}`,
           );
-          const signal = await first;
+          await logModels(runtime, log);
+          const quiet = runtime.feed.subscribe((event) => logTurn(event, log));
+          const signal = await first.finally(quiet);
           log('info', 'draining', { signal, grace_ms: GRACE_MS });
           hurry = () => {
             log('warn', 'not waiting for running steps', {});

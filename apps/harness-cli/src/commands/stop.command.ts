@@ -3,6 +3,7 @@ import type { StopResponse } from '#libs/contracts';
 import { HarnessCommand, type ParsedOptions } from '../cli/command.js';
 import { Command, Help, Option } from '../cli/decorators.js';
 import { CliError, EXIT, type ExitCode } from '../cli/exit.js';
+import { plural } from '../render/format.js';
 import { jsonLine, sanitizeLine } from '../render/sanitize.js';
 import { paintStatus } from '../render/status.js';
 import { isOver, readSession } from '../turn/session.js';
@@ -63,7 +64,7 @@ export class StopCommand extends HarnessCommand {
       else if (turn === null) this.cli.print(`session ${sanitizeLine(input.session)} has no turn`);
       else
         this.cli.print(
-          `${paintStatus(turn.status, this.cli.out)} · ${wasOver ? 'the turn had ended before' : `step ${turn.step}`} · session ${sanitizeLine(input.session)}`,
+          `${paintStatus(turn.status, this.cli.out)} · ${wasOver ? 'the turn had ended before' : `after ${plural(turn.turn_count, 'model call')}`} · session ${sanitizeLine(input.session)}`,
         );
       return EXIT.ok;
     });

@@ -137,3 +137,8 @@ describe('completion', () => {
     expect(complete('harness-cli', 'completion', 'b')).toEqual(['bash']);
   });
 });
+
+it('points to the help of the command that was called', async () => {
+  expect((await run(['send', '--nope'])).stderr).toContain('Run `harness-cli send --help`.');
+  expect((await run(['nope'])).stderr).toContain('Run `harness-cli --help`, or');
+});

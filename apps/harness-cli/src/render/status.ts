@@ -59,8 +59,11 @@ export function statusLines(state: SessionState, style: Style, now: number, name
   }
   rows.push(['turn', sanitizeLine(turn.turn_id ?? '')], ['status', paintStatus(turn.status, style)]);
   if (meta.status_reason !== undefined && turn.status !== 'completed') rows.push(['reason', sanitize(meta.status_reason)]);
-  rows.push(['step', String(turn.step)], ['turns used', `${turn.turn_count} of ${turn.max_turns}`]);
-  if (turn.pending_function_calls.length > 0) rows.push(['pending', turn.pending_function_calls.map(sanitizeLine).join('\n')]);
+  rows.push(['model calls', `${turn.turn_count} of ${turn.max_turns} at most`]);
+  if (turn.pending_function_calls.length > 0) {
+    const approvals = isOver(turn) ? [] : [style.dim(`\`${name} approvals\` lists those that wait for you`)];
+    rows.push(['waits for', [...turn.pending_function_calls.map((id) => `call ${sanitizeLine(id)}`), ...approvals].join('\n')]);
+  }
   if (turn.children.length > 0) rows.push(['children', turn.children.map((child) => sanitizeLine(child.session_id)).join('\n')]);
   if (turn.depth > 0) rows.push(['depth', String(turn.depth)]);
   if (!isOver(turn)) rows.push(['run by', ownerText(owner, state, name)]);
@@ -75,8 +78,7 @@ export function statusLine({ meta, turn, owner }: SessionState, style: Style): s
   if (turn === null) return `${sanitizeLine(meta.session_id)}  no turn yet`;
   const pending = turn.pending_function_calls.length;
   const parts = [
-    `step ${turn.step}`,
-    `${turn.turn_count} of ${turn.max_turns} turns`,
+    `${turn.turn_count} of ${turn.max_turns} model calls`,
     plural(meta.message_count, 'message'),
     ...(pending > 0 ? [plural(pending, 'pending call')] : []),
     ...(owner === 'gone' && !isOver(turn) ? ['its process is gone'] : []),

@@ -147,12 +147,7 @@ export class TextTurnView implements TurnView {
     }
     this.screen.gap();
     const why = whyEnded(event);
-    if (why !== null)
-      this.screen.note(
-        ...sanitize(why)
-          .split('\n')
-          .map((line) => this.style.red(line)),
-      );
+    if (why !== null) this.screen.note(...failureLines(why, event, this.style));
     this.screen.note(summary(event, this.style));
   }
 
@@ -205,6 +200,21 @@ const OUTCOME: { readonly [outcome in CallFinished['outcome']]: (style: Style) =
   denied: (style) => style.yellow(OUTCOME_TEXT.denied),
   stopped: (style) => style.yellow(OUTCOME_TEXT.stopped),
 };
+
+/** Why the turn ended so, with the code of a failure. */
+function failureLines(why: string, { status, reason }: TurnFinished, style: Style): string[] {
+  const lines = sanitize(why)
+    .split('\n')
+    .map((line) => style.red(line));
+  if (status !== 'failed') return lines;
+  const [first = '', ...rest] = lines;
+  const code = reason === null || why === reason ? [] : [style.dim(`(${sanitizeLine(reason)})`)];
+  return [
+    `${style.red(style.bold('error:'))} ${[first, ...(rest.length === 0 ? code : [])].join(' ')}`,
+    ...rest,
+    ...(rest.length === 0 ? [] : code),
+  ];
+}
 
 /** Why a turn ended otherwise than well, or null. */
 export function whyEnded({ status, reason, result_error }: TurnFinished): string | null {

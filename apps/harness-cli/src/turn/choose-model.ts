@@ -70,6 +70,9 @@ function resolve(catalog: Catalog, wanted: Wanted, defaults: Wanted, why: string
     const model = wanted.model ?? (defaults.provider === provider.id ? defaults.model : null) ?? firstModel(catalog, provider.id)?.id;
     if (model == null)
       throw usageError(`provider ${provider.id} lists no models, so there is no default`, 'Name one with --model.', 'cli/no_model');
+    const listed = catalog.models.filter((known) => known.provider === provider.id).map((known) => known.id);
+    if (provider.id === DEMO && !listed.includes(model))
+      throw usageError(`the demo provider has no model ${model}`, `It has ${either(listed)}.`, 'cli/unknown_model');
     return { model, provider: provider.id, why };
   }
   const id = wanted.model as string;
