@@ -35,6 +35,7 @@ export interface TurnRigOptions {
   patienceMs?: number;
   gateway?: GatewaySettings;
   siblings?: string;
+  redisUrl?: string;
   prepare?: (runtime: EmbeddedRuntime) => void | Promise<void>;
 }
 
@@ -69,6 +70,7 @@ export class TurnRig {
       ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
       ...(options.gateway === undefined ? {} : { gateway: options.gateway }),
       ...(options.siblings === undefined ? {} : { siblings: options.siblings }),
+      ...(options.redisUrl === undefined ? {} : { redisUrl: options.redisUrl }),
       prepare: async (opened) => {
         opened.feed.subscribe((event) => rig.take(event));
         await rig.model.register(opened.bus, 'scripted', 'all', options.limits);

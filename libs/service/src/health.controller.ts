@@ -10,8 +10,8 @@ import {
 import { errorMessage } from '#libs/contracts';
 import { VITALS, type WorkerVitals } from './vitals.js';
 
-/** How long a write may take before the store counts as down, in ms. */
-const WRITE_MS = 3_000;
+/** How long a write, or an answer, may take before what it is asked of counts as down, in ms. */
+const SOON_MS = 3_000;
 /** How long a step may wait for its turn before the queue counts as down, in ms. */
 const LAG_MS = 60_000;
 /** Free bytes below which the disk counts as down, and as degraded. */
@@ -36,22 +36,28 @@ export class HealthController {
   @Get('ready')
   @HealthCheck()
   ready(): Promise<HealthCheckResult> {
+    const { dependency } = this.vitals;
     const checks: HealthIndicatorFunction[] = [() => this.store(), () => this.queue(), () => this.disk(), () => this.configuration()];
+    if (dependency !== null) checks.push(() => this.reach(dependency.name, () => dependency.ping()));
     return this.health.check(checks);
   }
 
   private async store(): Promise<HealthIndicatorResult> {
     const store = this.indicators.check('store');
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`a write takes longer than ${WRITE_MS} ms`)), WRITE_MS);
-    });
     try {
-      return store.up({ write_ms: Math.round(await Promise.race([this.vitals.write(), limit])) });
+      return store.up({ write_ms: Math.round(await soon(this.vitals.write(), 'a write')) });
     } catch (error) {
       return store.down({ message: errorMessage(error) });
-    } finally {
-      clearTimeout(timer);
+    }
+  }
+
+  private async reach(name: string, ping: () => Promise<void>): Promise<HealthIndicatorResult> {
+    const indicator = this.indicators.check(name);
+    try {
+      await soon(ping(), 'an answer');
+      return indicator.up();
+    } catch (error) {
+      return indicator.down({ message: errorMessage(error) });
     }
   }
 
@@ -74,5 +80,17 @@ export class HealthController {
     const configuration = this.indicators.check('configuration');
     const faults = this.vitals.configurationFaults();
     return faults.length === 0 ? configuration.up() : configuration.degraded({ faults });
+  }
+}
+
+async function soon<T>(result: Promise<T>, what: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} takes longer than ${SOON_MS} ms`)), SOON_MS);
+  });
+  try {
+    return await Promise.race([result, limit]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -3,6 +3,8 @@ export interface WorkerVitals {
   /** Writes to the store; gives how long that took. Rejects when the store cannot write. */
   write(): Promise<number>;
   readonly queue: { running: number; waiting: number; longest_wait_ms: number };
+  /** What the queue needs beside the store; `ping` rejects when it is away. Null when nothing. */
+  readonly dependency: { name: string; ping(): Promise<void> } | null;
   /** Turns that wait for calls. */
   parkedTurns(): number;
   freeBytes(): Promise<number>;

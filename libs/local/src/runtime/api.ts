@@ -22,6 +22,11 @@ export interface OpenRuntimeOptions {
   siblings?: string;
   /** What the gateway of a worker that serves the folder wants to be shown: `client` and `reader` call functions there. */
   token?: string;
+  /**
+   * Redis by which the `worker` processes of the folder share their steps; each has its own without it. Throws
+   * `queue/redis_unreachable`, `queue/redis_eviction`.
+   */
+  redisUrl?: string;
   /** How long this process may go without a sign of life before others take its steps, in ms; 30,000 when absent. */
   leaseMs?: number;
   /** Told of what goes wrong in the background. Never gets secrets. */

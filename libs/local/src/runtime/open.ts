@@ -55,6 +55,7 @@ export async function openRuntime(options: OpenRuntimeOptions): Promise<Embedded
     durability: configuration.current.harness.durability,
     concurrency: () => configuration.current.harness.concurrency,
     leaseMs: options.leaseMs,
+    redisUrl: options.role === 'worker' ? options.redisUrl : undefined,
     report,
   });
   const engine = new LocalEngine({ report });

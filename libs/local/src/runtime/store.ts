@@ -31,11 +31,13 @@ export interface StoreOptions {
   concurrency: () => number;
   /** See `OpenRuntimeOptions`. */
   leaseMs?: number | undefined;
+  redisUrl?: string | undefined;
   report: (message: string, context: { [key: string]: unknown }) => void;
 }
 
 /** Opens the store of a data folder. Throws as `openDatabase` does. */
 export async function openStore(options: StoreOptions): Promise<Store> {
+  const shared = options.redisUrl === undefined ? null : await sharedQueues(options.redisUrl);
   const db = await openDatabase({ dataDir: options.dataDir, durability: options.durability });
   const writer = new SqliteWriter(db);
   const processes = new ProcessRegistry(db, options.leaseMs);
@@ -43,11 +45,32 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const transcript = new SqliteTranscript(db, repository);
   const delivery = new EventDelivery(db, processes.owner, options.report);
   const commits = new StoreCommits(writer, transcript, processes, delivery);
-  const queue = new SqliteStepQueue(db, writer, processes, { concurrency: options.concurrency, report: options.report });
+  const { concurrency, report, dataDir } = options;
+  const queue =
+    shared?.(db, writer, processes, { concurrency, report, dataDir }) ??
+    new SqliteStepQueue(db, writer, processes, { concurrency, report });
   const approvals = new ApprovalInbox(db, repository);
   const journal = new SqliteJournal(db, commits, repository, queue, approvals);
   const guards = new SqliteGuards(db, writer, options.report);
   return { db, writer, processes, repository, transcript, delivery, commits, queue, journal, approvals, guards };
+}
+
+type MakeQueue = (
+  db: SqliteConnection,
+  writer: SqliteWriter,
+  processes: ProcessRegistry,
+  options: { concurrency: () => number; report: StoreOptions['report']; dataDir: string },
+) => SqliteStepQueue;
+
+/** Makes queues that worker processes share by a Redis, whose code is loaded only now. Throws as `checkRedis` does. */
+async function sharedQueues(url: string): Promise<MakeQueue> {
+  const [{ checkRedis, connected }, { SharedStepQueue }] = await Promise.all([
+    import('../bullmq/redis.js'),
+    import('../bullmq/step-queue.js'),
+  ]);
+  await checkRedis(url);
+  const redis = await connected(url, { patient: false });
+  return (db, writer, processes, options) => new SharedStepQueue(db, writer, processes, { ...options, url, redis });
 }
 
 /** Writes what is pending and closes the database; SQLite folds its log file in when the last process leaves. */

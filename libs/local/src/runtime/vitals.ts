@@ -22,6 +22,11 @@ export class Vitals {
     return this.store.queue.load;
   }
 
+  /** What the queue needs beside the database, by name; null when nothing. */
+  get dependency(): { name: string; ping(): Promise<void> } | null {
+    return this.store.queue.dependency;
+  }
+
   /** Turns of the data folder that wait for calls. */
   parkedTurns(): number {
     const { parked } = this.store.db.prepare('SELECT count(*) AS parked FROM turns WHERE expires_at IS NOT NULL').get() as {

@@ -118,6 +118,11 @@ export class SqliteStepQueue implements StepQueue {
     return () => this.abortListeners.delete(listener);
   }
 
+  /** What this queue needs beside the database, by name; null when nothing. */
+  get dependency(): { name: string; ping(): Promise<void> } | null {
+    return null;
+  }
+
   /** Steps that run or wait in this process, and how long the one that waits longest has waited, in ms. */
   get load(): { running: number; waiting: number; longest_wait_ms: number } {
     const now = Date.now();
