@@ -3,6 +3,7 @@ import {
   type ContentBlock,
   callsOf,
   type FunctionResultMessage,
+  HarnessError,
   type JsonValue,
   type ProviderStreamRequest,
   type SessionMeta,
@@ -10,6 +11,7 @@ import {
   textOf,
 } from '#libs/contracts';
 import { EventDelivery } from '../../libs/local/src/turns/delivery.js';
+import { SqliteJournal } from '../../libs/local/src/turns/journal.js';
 import { scenarios } from '../support/replay.js';
 import { gate } from '../support/rig.js';
 import { agentCall, type Scripted, ScriptedModel, text } from '../support/scripted-model.js';
@@ -537,5 +539,27 @@ scenarios('a child over crashes and repeats', () => {
     rig = await TurnRig.open({ model, dataDir: rig.dataDir, role: 'worker' });
     expect(await rig.end(turn_id)).toMatchObject({ status: 'completed', result: 'done' });
     expect((await rig.results(session_id)).map((r) => [r.is_error, textOf(r.content)])).toEqual([[false, 'worked']]);
+  });
+
+  it('is stopped by the next stop of its parent when the first one ended only that', async () => {
+    const work = held('on it');
+    rig = await TurnRig.open({ model: parts({ go: () => asks(spawn('c1', 'work')), work: () => work.script }) });
+    const { session_id, turn_id } = await rig.send('go');
+    await rig.until(session_id, 'awaiting_functions');
+    await work.begun;
+    const child = await childOf(session_id);
+    const { turn_id: childTurn } = await rig.until(child, 'running');
+    const { commit } = SqliteJournal.prototype;
+    vi.spyOn(SqliteJournal.prototype, 'commit').mockImplementation(function (this: SqliteJournal, writes, point) {
+      if (point === 'stop-requested') return Promise.reject(new HarnessError('harness/storage', 'the process ended here'));
+      return commit.call(this, writes, point);
+    });
+    await expect(rig.stop(session_id)).rejects.toThrow('the process ended here');
+    expect(await rig.end(turn_id)).toMatchObject({ status: 'cancelled' });
+    vi.restoreAllMocks();
+    expect(await rig.status(child)).toMatchObject({ status: 'running' });
+    expect(await rig.stop(session_id)).toEqual({ stopping: true });
+    expect(await rig.end(childTurn ?? '')).toMatchObject({ status: 'cancelled' });
+    expect(await rig.stop(session_id)).toEqual({ stopping: false });
   });
 });

@@ -16,11 +16,16 @@ const MAX_RACES = 100;
 export async function stop(ports: LoopPorts, executor: TurnExecutor, queue: StepQueue, request: StopRequest): Promise<StopResponse> {
   for (let race = 0; race < MAX_RACES; race += 1) {
     const record = await ports.journal.load(request.session_id);
-    if (!isLive(record) || (request.turn_id != null && request.turn_id !== record.turn_id)) return { stopping: false };
-    if (!(await stopOne(ports, record, executor, queue))) continue;
+    if (record === null || (request.turn_id != null && request.turn_id !== record.turn_id)) return { stopping: false };
+    const isOpen = isLive(record);
+    // A stop that got no further than this turn is carried on with by the next one.
+    if (!isOpen && record.status !== 'cancelled') return { stopping: false };
+    if (isOpen && !(await stopOne(ports, record, executor, queue))) continue;
     // After the commit no child is added: what the record names is all there is.
-    await Promise.all(record.children.map(({ session_id, turn_id }) => stop(ports, executor, queue, { session_id, turn_id })));
-    return { stopping: true };
+    const below = await Promise.all(
+      record.children.map(({ session_id, turn_id }) => stop(ports, executor, queue, { session_id, turn_id })),
+    );
+    return { stopping: isOpen || below.some(({ stopping }) => stopping) };
   }
   throw new HarnessError(HARNESS_CODES.state, `session ${request.session_id} changed too often to be stopped`, { retry: 'retry' });
 }
