@@ -32,7 +32,7 @@ async function held(work: () => Promise<unknown>): Promise<number> {
 describe('a file', () => {
   it.each(['pipe', 'zero', 'socket'])('that is a %s hangs nothing', async (kind) => {
     const path = join(arena.root, kind);
-    if (kind === 'pipe') execFileSync('mkfifo', [path]);
+    if (kind === 'pipe') execFileSync('/bin/sh', ['-c', 'mkfifo "$1"', 'sh', path]);
     else if (kind === 'zero') symlinkSync('/dev/zero', path);
     else {
       const bound = spawnSync(process.execPath, [
