@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { type AgentMessage, callsOf, type JsonObject, type ProviderStreamRequest, textOf } from '#libs/contracts';
 import { compactionPrompt } from '#libs/prompts';
 import { agentCall, type Scripted, ScriptedModel, text } from '../support/scripted-model.js';
-import { asks, fails, says } from '../support/scripts.js';
+import { asks, fails, held, says } from '../support/scripts.js';
 import { TurnRig, type TurnRigOptions } from '../support/turn-rig.js';
 
 const rigs: TurnRig[] = [];
@@ -130,6 +130,26 @@ describe('a conversation that does not fit any more', () => {
       expect(sizeOf(last)).toBeLessThan(6_200 * 4);
     },
   );
+});
+
+describe('a summary that takes its time', () => {
+  it('is given up at once when the turn is stopped, and nothing of it is stored', async () => {
+    const slow = held();
+    const rig = await open(slow.script);
+    let turn = '';
+    const begun = slow.begun.then(() => true);
+    for (let n = 1; n <= 20; n += 1) {
+      turn = (await rig.send(`message ${n}: ${words(600)}`, { session_id: 's_1' })).turn_id;
+      if (await Promise.race([begun, rig.end(turn).then(() => false)])) break;
+    }
+    await rig.stop('s_1');
+    expect(await rig.end(turn)).toMatchObject({ status: 'cancelled' });
+    await slow.closed;
+    expect(compactions(rig, 's_1')).toEqual([]);
+    rig.model.apart = (request) => (isSummary(request) ? NOTES : undefined);
+    expect(await rig.turn('go on', { session_id: 's_1' })).toMatchObject({ status: 'completed', result: 'Right.' });
+    expect(compactions(rig, 's_1')).toHaveLength(1);
+  });
 });
 
 describe('C30 a conversation that no summary makes smaller', () => {
@@ -267,6 +287,18 @@ describe('a context worker that is not ours', () => {
     const notices = rig.events.filter((event) => event.type === 'notice');
     expect(notices).toHaveLength(3);
     expect(notices[0]).toMatchObject({ text: expect.stringContaining('out of order') });
+  });
+
+  it('that sums up again and again is taken at its word once in a step', async () => {
+    const rig = await open(NOTES, others);
+    const asked = rig.function('context::assemble', (payload) => {
+      const { messages, system_prompt } = payload as { messages: AgentMessage[]; system_prompt: string };
+      const applied = { initial_token_count: 9, compacted: true, summary: `Notes ${asked.length}.`, tail_start_index: 0, tokens_before: 0 };
+      return { system_prompt, messages, token_count: 5, usable: 100, effective_max_output_tokens: 7, applied };
+    });
+    expect(await rig.turn('hello', { session_id: 's_1' })).toMatchObject({ status: 'completed', result: 'Right.' });
+    expect(asked).toHaveLength(2);
+    expect(compactions(rig, 's_1').map(({ summary }) => summary)).toEqual(['Notes 1.']);
   });
 
   it('is asked as the contract says, and what it has summed up is stored with what the model is to answer', async () => {

@@ -4,7 +4,7 @@ import { imageSizes, normalised } from './media.js';
 import { cappedResult } from './results.js';
 
 /** Conversations of which it is remembered what was measured. */
-const MAX_KEPT = 256;
+const MAX_KEPT = 64;
 
 /** The messages of a conversation as they may be sent, with their sizes in tokens. */
 export class Measured {

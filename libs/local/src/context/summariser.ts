@@ -33,7 +33,10 @@ const PIECE_CHARACTERS = 4_000;
 const SHORT_PIECE_CHARACTERS = 400;
 const WORDS_PER_TOKEN = 0.6;
 
-/** Sums up a conversation as plain text, in as many requests as it takes: no request holds calls or functions, so every model takes it. */
+/**
+ * Sums up a conversation as plain text, in as many requests as it takes: no request holds calls or functions, so every model takes it.
+ * Throws only when the caller has given up.
+ */
 export async function summarise(bus: Bus, task: SummaryTask): Promise<SummaryOutcome> {
   const frame = textTokens(compactionPrompt()) + task.max_tokens + textTokens(task.instructions ?? '') + SMALLEST_PART;
   let room = task.usable - frame;
@@ -52,6 +55,7 @@ export async function summarise(bus: Bus, task: SummaryTask): Promise<SummaryOut
       notes = shortened(said, task.max_tokens);
       left = left.slice(taken);
     } catch (error) {
+      if (task.signal.aborted) throw error; // given up by the caller: that says nothing of summaries
       if (errorCode(error) !== 'router/context_overflow' || halvings === MAX_HALVINGS) return { summary: null, usage };
       halvings += 1;
       room = Math.floor(room / 2);

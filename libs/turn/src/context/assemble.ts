@@ -137,8 +137,7 @@ async function ask({ bus, settings }: LoopPorts, input: AssemblyInput): Promise<
         previous_summary: compaction?.summary ?? null,
         request_overhead_tokens: framing(generation.messages.length, generation.response_format) + overhead,
         allow_prune: !generation.messages.some(holdsThinking),
-        // A step stores one summary at most: whatever comes of it, there is no second.
-        allow_compaction: compaction?.id !== entryIds.compaction(record.turn_id, record.step),
+        allow_compaction: mayCompact(record, window),
         ...(ceiling === null ? {} : { reserved_tokens: 0 }),
         ...(thinking_level === null ? {} : { thinking_level }),
       },
@@ -151,15 +150,20 @@ async function ask({ bus, settings }: LoopPorts, input: AssemblyInput): Promise<
   return response;
 }
 
+/** A step stores one summary at most: whatever comes of it, and whatever a worker says, there is no second. */
+const mayCompact = ({ turn_id, step }: TurnRecord, window: readonly Entry[]): boolean =>
+  compactionOf(window)?.id !== entryIds.compaction(turn_id, step);
+
 /** Thinking may be bound to all that stood before it, so nothing before it is changed without need. */
 const holdsThinking = ({ role, content }: AgentMessage): boolean =>
   role === 'assistant' &&
   content.some((block) => block.type === 'redacted_thinking' || (block.type === 'thinking' && block.signature != null));
 
-function outcomeOf({ window, generation }: AssemblyInput, response: AssembleResponse): Assembly {
+function outcomeOf({ record, window, generation }: AssemblyInput, response: AssembleResponse): Assembly {
   const { applied, system_prompt, messages, token_count, usable, effective_max_output_tokens } = response;
   const usage = applied.summary_usage ?? null;
-  if (!applied.compacted || applied.summary == null || applied.summary.trim() === '')
+  const stored = mayCompact(record, window) && applied.compacted && applied.summary != null && applied.summary.trim() !== '';
+  if (!stored || applied.summary == null)
     return { kind: 'ready', generation: { ...generation, system_prompt, messages }, tokens: token_count, usable, spent: usage };
   return {
     kind: 'compacted',

@@ -168,3 +168,51 @@ describe('decide, when things fail', () => {
     expect(decide(record, again).record.status).toBe('failed');
   });
 });
+
+describe('decide, when the conversation was summed up', () => {
+  const data = {
+    summary: 'Notes.',
+    tail_start_entry_id: 'e_5',
+    tokens_before: 900,
+    summarized_head_tokens: 900,
+    initial_token_count: 1_000,
+    assembled_token_count: 200,
+    usable_input_tokens: 800,
+    effective_max_output_tokens: 100,
+  };
+  const compacted: TurnInput = { type: 'compacted', now: 1, data, usage: { input: 900, output: 50 } };
+
+  it('stores the summary and what it has cost in one commit, and asks the model then', () => {
+    const { record, writes, next } = decide(seeded, compacted);
+    expect(next).toEqual({ do: 'generate' });
+    expect(writes).toEqual([
+      expect.objectContaining({
+        kind: 'append-entry',
+        entry: expect.objectContaining({ entry_id: 'e_t_0_compaction', custom: { custom_type: 'compaction', data } }),
+      }),
+      { kind: 'save-record', record, expectedVersion: seeded.version },
+    ]);
+    expect(record).toMatchObject({ phase: 'generate', turn_count: 0, totals: { input_tokens: 900, output_tokens: 50 } });
+  });
+
+  it('drops it when another executor has generated meanwhile, and when the turn is to stop', () => {
+    expect(decide(inCalls(['a', 'ready']), compacted)).toMatchObject({ writes: [], next: { outcome: 'skipped' } });
+    const stopped = decide({ ...seeded, abort_requested: true }, compacted);
+    expect(stopped.record.status).toBe('cancelled');
+    expect(JSON.stringify(stopped.writes)).not.toContain('Notes.');
+  });
+
+  it('counts what a failed summary has cost with the generation', () => {
+    const generated: TurnInput = {
+      type: 'generated',
+      now: 1,
+      message: { ...message, usage: { input: 10 } },
+      plan: [],
+      waiting: false,
+      deliverable: { result: 'late', result_error: null },
+      limits,
+      spent: { input: 5, cost_usd: 0.1 },
+    };
+    expect(decide(seeded, generated).record.totals).toMatchObject({ input_tokens: 15, cost_usd: 0.1 });
+  });
+});
