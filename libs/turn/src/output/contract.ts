@@ -16,10 +16,12 @@ function compile(schema: object): ValidateFunction {
   const known = compiled.get(key);
   if (known !== undefined) return known;
   if (hasAsync(schema)) throw new Error('$async is not supported: a value is checked at once');
-  const ajv = new Ajv({ strict: false, allErrors: true, verbose: true, logger: false });
-  addFormats.default(ajv);
   const { $schema: _, ...body } = schema as { [key: string]: unknown };
-  const validate = withinTime(LIMIT_MS, () => ajv.compile(body));
+  const validate = withinTime(LIMIT_MS, () => {
+    const ajv = new Ajv({ strict: false, allErrors: true, verbose: true, logger: false });
+    addFormats.default(ajv);
+    return ajv.compile(body);
+  });
   if (compiled.size >= MAX_COMPILED) compiled.delete(compiled.keys().next().value ?? '');
   compiled.set(key, validate);
   return validate;
