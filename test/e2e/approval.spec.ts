@@ -250,6 +250,8 @@ describe('sub-agents', () => {
     expect(await rig.end(turn_id)).toMatchObject({ status: 'completed', result: 'top' });
     expect(got).toHaveLength(1);
     expect(await rig.call('approval::evaluate', { session_id: 's', function_id: 'probe::run' })).toEqual({ verdict: 'allow' });
+    await rig.call('session::delete', { session_id: 's' });
+    expect(await rig.call('approval::get-settings', { session_id: waiting?.session_id })).toMatchObject({ settings: { mode: 'manual' } });
   });
 });
 

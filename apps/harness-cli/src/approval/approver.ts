@@ -27,6 +27,8 @@ export class Approver {
   private readonly tree: SessionTree;
   private readonly ended = new AbortController();
   private readonly unsubscribe: () => void;
+  /** A call was held here since the last look. */
+  private held = false;
   private wake: () => void = () => undefined;
   /** The question on the terminal. */
   private asking: { key: string; settled: AbortController } | null = null;
@@ -37,11 +39,13 @@ export class Approver {
     private readonly runtime: EmbeddedRuntime,
     private readonly view: ApprovalView,
     private readonly keyboard: Keyboard | null,
-    sessionId: string,
+    private readonly sessionId: string,
   ) {
     this.tree = new SessionTree(runtime.bus, sessionId);
     this.unsubscribe = runtime.feed.subscribe((event) => {
-      if (event.type === 'call_pending') this.wake();
+      if (event.type !== 'call_pending') return;
+      this.held = true;
+      this.wake();
     });
     this.work = this.run();
   }
@@ -69,6 +73,7 @@ export class Approver {
 
   /** False where nothing can wait for a person. */
   private async look(): Promise<boolean> {
+    if (!(await this.mayWait())) return true;
     const all = await listPending(this.runtime.bus);
     if (all === null) return false;
     const now = new Map<string, PendingCall>();
@@ -83,6 +88,18 @@ export class Approver {
     }
     this.askNext();
     return true;
+  }
+
+  /** False while nothing of the tree can wait: its root runs, and so does every sub-agent that it waits for. */
+  private async mayWait(): Promise<boolean> {
+    const held = this.held || this.waiting.size > 0;
+    this.held = false;
+    if (held) return true;
+    const report = await this.runtime.bus.trigger<StatusReport | null>({
+      function_id: 'harness::status',
+      payload: { session_id: this.sessionId },
+    });
+    return report?.status === 'awaiting_functions' || (report?.pending_function_calls.length ?? 0) > 0;
   }
 
   private async settled(key: string, call: PendingCall): Promise<void> {

@@ -20,7 +20,7 @@ export interface CliIo {
   signals: { on(signal: Signal, handler: () => void): unknown; off(signal: Signal, handler: () => void): unknown };
   openRuntime(request: RuntimeRequest): Promise<EmbeddedRuntime>;
   /** The keyboard of the person in front, or null; asked only when there is something to ask. */
-  keyboard?(): Keyboard | null;
+  keyboard?(): Promise<Keyboard | null>;
   /** Ends the process at once. */
   exit(code: number): void;
   /** Milliseconds since the epoch. */

@@ -1,4 +1,3 @@
-import { keyboardOf } from '../approval/keyboard.js';
 import type { CliIo } from './cli.js';
 import { openRuntime } from './open-runtime.js';
 
@@ -17,7 +16,7 @@ export function processIo(): CliIo {
     stderr: process.stderr,
     env: process.env,
     signals: process,
-    keyboard: () => keyboardOf(process.stdin, process.stderr),
+    keyboard: async () => (await import('../approval/keyboard.js')).keyboardOf(process.stdin, process.stderr),
     openRuntime,
     exit: (code) => process.exit(code),
     now: Date.now,

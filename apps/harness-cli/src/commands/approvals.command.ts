@@ -1,4 +1,4 @@
-import { listPending, type PendingCall } from '../approval/pending.js';
+import type { PendingCall } from '../approval/pending.js';
 import { HarnessCommand, type ParsedOptions } from '../cli/command.js';
 import { Command, Help, Option } from '../cli/decorators.js';
 import { CliError, EXIT, type ExitCode } from '../cli/exit.js';
@@ -27,6 +27,7 @@ export class ApprovalsCommand extends HarnessCommand {
     const [{ checked }, { ApprovalsInput }] = await Promise.all([import('../input/validate.js'), import('../input/approval.input.js')]);
     const input = checked(ApprovalsInput, options);
     const { cli } = this;
+    const { listPending } = await import('../approval/pending.js');
     return await cli.withRuntime('reader', async (runtime) => {
       const pending = await listPending(runtime.bus, input.session);
       if (pending === null)

@@ -1,4 +1,3 @@
-import { decideHere } from '../approval/decision.js';
 import { HarnessCommand, type ParsedOptions } from '../cli/command.js';
 import { Command, Help, Option } from '../cli/decorators.js';
 import type { ExitCode } from '../cli/exit.js';
@@ -25,7 +24,11 @@ export class ApproveCommand extends HarnessCommand {
   }
 
   protected async execute([session, call]: string[], options: ParsedOptions): Promise<ExitCode> {
-    const [{ checked }, { DecisionInput }] = await Promise.all([import('../input/validate.js'), import('../input/approval.input.js')]);
+    const [{ checked }, { DecisionInput }, { decideHere }] = await Promise.all([
+      import('../input/validate.js'),
+      import('../input/approval.input.js'),
+      import('../approval/decision.js'),
+    ]);
     return await decideHere(this.cli, checked(DecisionInput, { ...options, session, call }), 'allow');
   }
 }

@@ -4,8 +4,6 @@ import { BY_SIGNAL, EXIT, type ExitCode } from '../cli/exit.js';
 import { jsonLine } from '../render/sanitize.js';
 import { Interrupts } from '../turn/interrupts.js';
 import { readSession } from '../turn/session.js';
-import { followSession } from '../watch/session-follow.js';
-import { WatchText } from '../watch/watch-text.js';
 
 /** `watch`: follows a session, whichever process runs it. */
 @Command({
@@ -31,6 +29,7 @@ export class WatchCommand extends HarnessCommand {
   protected async execute([session]: string[], options: ParsedOptions): Promise<ExitCode> {
     const [{ checked }, { WatchInput }] = await Promise.all([import('../input/validate.js'), import('../input/session.input.js')]);
     const input = checked(WatchInput, { ...options, session });
+    const [{ followSession }, { WatchText }] = await Promise.all([import('../watch/session-follow.js'), import('../watch/watch-text.js')]);
     const { cli } = this;
     return await cli.withRuntime('reader', async (runtime) => {
       await readSession(runtime, input.session);

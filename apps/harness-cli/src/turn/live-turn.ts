@@ -1,6 +1,6 @@
 import type { SendRequest, SendResponse, TurnStatus } from '#libs/contracts';
 import type { EmbeddedRuntime } from '#libs/local';
-import { Approver } from '../approval/approver.js';
+import type { Approver } from '../approval/approver.js';
 import type { Cli, Signal } from '../cli/cli.js';
 import { BY_SIGNAL, CliError, EXIT, type ExitCode } from '../cli/exit.js';
 import { sanitizeLine } from '../render/sanitize.js';
@@ -62,18 +62,19 @@ export class LiveTurn {
     let approver: Approver | undefined;
     let children: Children | undefined;
     try {
+      const keyboard = silent ? null : ((await this.cli.io.keyboard?.()) ?? null);
+      const { Approver: Approving } = await import('../approval/approver.js');
       const turn = await send(runtime, request);
       this.turn = turn;
       const merged = turn.merged === true;
       this.view.accepted({ session_id: turn.session_id, turn_id: turn.turn_id, merged, choice, deniesAll });
-      const keyboard = silent ? null : (this.cli.io.keyboard?.() ?? null);
-      approver = new Approver(this.cli, runtime, this.view, keyboard, turn.session_id);
       children = new Children(
         runtime,
         turn,
         (change) => this.view.child(change),
         (error) => this.cli.log('warn', 'sub-agents are not shown', { error }),
       );
+      approver = new Approving(this.cli, runtime, this.view, keyboard, turn.session_id);
       if (this.early !== null) this.stop(runtime, turn);
       const end = watch
         .run({ sessionId: turn.session_id, turnId: turn.turn_id, merged }, (event) => {

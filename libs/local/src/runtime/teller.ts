@@ -1,6 +1,9 @@
 import { type AssistantMessage, type Entry, entryIds, type FunctionResultMessage } from '#libs/contracts';
 import { type FeedEvent, planCalls, previewOf } from '#libs/turn';
 
+/** Codes of results that say that the target was not called. */
+const DENIALS: ReadonlySet<unknown> = new Set(['policy_denied', 'hook_denied', 'approval_denied']);
+
 /** Tells each entry of a turn once, and of an assistant entry that grows only what is new. */
 export class Teller {
   private readonly told = new Map<string, { text: number; thinking: number; finished: boolean }>();
@@ -67,7 +70,7 @@ export class Teller {
     this.told.set(entryId, { text: 0, thinking: 0, finished: true });
     const { function_call_id: call_id, function_id, details } = message;
     const code = typeof details === 'object' && details !== null && !Array.isArray(details) ? details['error'] : undefined;
-    const outcome = code === 'policy_denied' ? 'denied' : code === 'stopped' ? 'stopped' : message.is_error ? 'error' : 'ok';
+    const outcome = DENIALS.has(code) ? 'denied' : code === 'stopped' ? 'stopped' : message.is_error ? 'error' : 'ok';
     return [
       {
         type: 'call_finished',
