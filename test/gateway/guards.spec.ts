@@ -119,20 +119,22 @@ describe('guards whose worker is away', () => {
   });
 
   it('what another process adds or removes counts from the next step on', async () => {
-    const worker = await openWithGateway({ model: new ScriptedModel(...aCall()) });
-    const client = await TurnRig.open({ dataDir: worker.dataDir, model: new ScriptedModel(...aCall(), ...aCall()) });
+    const client = await TurnRig.open({ model: new ScriptedModel(...aCall(), ...aCall(), ...aCall()) });
     try {
       const ran = client.function('probe::run');
+      await client.turn('go');
+      const worker = await openWithGateway({ dataDir: client.dataDir });
       const { client: program } = guard(urlOf(worker), { timeout_ms: 5_000 });
       await synced(program);
       await until(async () => (await bindings(worker)).length === 1);
+      await worker.call('session::ensure', { session_id: 's_1' }); // the guard is stored by then
       const { session_id } = await client.turn('go');
       expect(await denial(client, session_id)).toMatch(/guard-1 is away/);
       await program.shutdown();
       await until(async () => (await bindings(worker)).length === 0);
-      await worker.runtime.bus.trigger({ function_id: 'session::ensure', payload: { session_id: 's_flush' } });
+      await worker.call('session::ensure', { session_id: 's_2' });
       await client.turn('go');
-      expect(ran).toHaveLength(1);
+      expect(ran).toHaveLength(2);
     } finally {
       await client.runtime.close();
     }

@@ -5,6 +5,7 @@ import { CompletionCommand } from './completion.command.js';
 import { DenyCommand } from './deny.command.js';
 import { DoctorCommand } from './doctor.command.js';
 import { FunctionsCommand } from './functions.command.js';
+import { HooksCommand } from './hooks.command.js';
 import { ModelsCommand } from './models.command.js';
 import { SendCommand } from './send.command.js';
 import { ServeCommand } from './serve.command.js';
@@ -26,6 +27,7 @@ export const COMMANDS: readonly CommandClass[] = [
   ApproveCommand,
   DenyCommand,
   FunctionsCommand,
+  HooksCommand,
   ModelsCommand,
   ServeCommand,
   DoctorCommand,

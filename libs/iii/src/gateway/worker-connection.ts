@@ -215,8 +215,14 @@ export class WorkerConnection {
     }
   }
 
+  private describe(data: unknown): object {
+    const answer = describeWorker(this.bus.worker, data, (reason) => this.wire.close(1008, reason));
+    this.engine.triggers.workerIsNamed(this.bus.worker);
+    return answer;
+  }
+
   private deliver({ function_id, data, action, metadata, baggage }: Of<'invokefunction'>, trace: TraceContext): Promise<unknown> | object {
-    if (function_id === REGISTER_WORKER) return describeWorker(this.bus.worker, data, (reason) => this.wire.close(1008, reason));
+    if (function_id === REGISTER_WORKER) return this.describe(data);
     if (function_id === CREATE_CHANNEL && this.engine.channels.countOf(this.id) >= this.limits.channels) {
       throw new BusError('FORBIDDEN', `more than ${this.limits.channels} channels are open`, function_id);
     }

@@ -28,7 +28,9 @@ export interface TriggerRecord {
 }
 
 /** What makes a binding a guard. `away_since` is when its function went away, in ms; null while that is there. */
-interface Guard extends Omit<KeptGuard, 'trigger'> {
+interface Guard {
+  worker: string;
+  readonly owned: boolean;
   away_since: number | null;
 }
 
@@ -124,6 +126,15 @@ export class TriggerTable {
       const record: TriggerRecord = { trigger, worker: null, parked: NO_PROVIDER, guard: { ...guard, away_since: now } };
       this.triggers.set(trigger.id, record);
       this.bind(record).catch((error: unknown) => this.report(`the guard ${trigger.id} is not in force: ${String(error)}`));
+    }
+  }
+
+  /** Notes the name of a worker, which it may say only after it has made its bindings. */
+  workerIsNamed(worker: WorkerRecord): void {
+    for (const { trigger, guard, worker: owner } of this.triggers.values()) {
+      if (guard === null || owner !== worker || guard.worker === worker.name) continue;
+      guard.worker = worker.name;
+      this.store?.keep({ trigger, worker: worker.name, owned: guard.owned });
     }
   }
 

@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { beforeAll, expect, it } from 'vitest';
+import { type SendResponse, type StatusReport, textOf } from '#libs/contracts';
+import { ensureBuilt, folder, here, type Running, start } from '../cli/harness-cli.js';
+import { Program } from './programs.js';
+import { connect } from './remote.js';
+
+beforeAll(ensureBuilt, 180_000);
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+it('C07 the worker is killed and started again: programs come back by themselves, and a guard that does not denies', async () => {
+  const dataDir = folder();
+  const port = await freePort();
+  const url = `ws://127.0.0.1:${port}`;
+  const serve = async (): Promise<Running> => {
+    const worker = start(['serve', '--data-dir', dataDir], { env: { HARNESS_GATEWAY_PORT: String(port) } });
+    await worker.until('stdout', /is ready/);
+    return worker;
+  };
+  const kill = async (worker: Running): Promise<void> => {
+    worker.signal('SIGKILL');
+    await worker.result;
+  };
+  let worker = await serve();
+  const hook = await Program.start(url, 'hook', 'deny');
+  const target = await Program.start(url, 'function');
+  const client = connect(url);
+  /** Has the demo model call `far::run`; gives the result. */
+  const turn = async (): Promise<string> => {
+    const options = { functions: { allow: ['far::*'] } };
+    const payload = { message: '/call far::run {}', model: 'demo-1', provider: 'demo', options };
+    const { session_id } = await client.trigger<unknown, SendResponse>({ function_id: 'harness::send', payload });
+    for (;;) {
+      const status = await client.trigger<unknown, StatusReport>({ function_id: 'harness::status', payload: { session_id } });
+      if (['completed', 'failed', 'cancelled'].includes(status.status)) break;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    const { messages } = await client.trigger<unknown, { messages: { message?: { role: string; content: never[] } }[] }>({
+      function_id: 'session::messages',
+      payload: { session_id },
+    });
+    return messages.flatMap(({ message }) => (message?.role === 'function_result' ? [textOf(message.content)] : [])).join();
+  };
+
+  expect(await turn()).toContain('the program says no');
+  await kill(worker);
+  worker = await serve();
+  expect(await turn()).toContain('the program says no');
+  expect(hook.told.filter(({ event }) => event === 'asked')).toHaveLength(2);
+
+  await hook.kill();
+  await kill(worker);
+  worker = await serve();
+  const denial = await turn();
+  expect(denial).toMatch(/far::hook.*program-hook is away/);
+  expect(target.told.some(({ event }) => event === 'called')).toBe(false);
+  const listed = await here(['hooks', '--data-dir', dataDir]);
+  const id = /hooks remove (\S+?)\)?[,)]/.exec(denial)?.[1] ?? '?';
+  expect(listed.stdout).toMatch(new RegExp(`${id} +pre-trigger +far::hook +program-hook +away`));
+  expect(await here(['hooks', 'remove', id, '--data-dir', dataDir])).toMatchObject({ code: 0, stdout: `removed ${id}\n` });
+  expect(await here(['hooks', 'remove', id, '--data-dir', dataDir])).toMatchObject({ code: 2 });
+  expect(await turn()).toContain('"far":true');
+  await kill(worker);
+}, 120_000);
