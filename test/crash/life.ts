@@ -9,12 +9,16 @@ export interface Death {
   code: number | null;
 }
 
-const WORKER = join(import.meta.dirname, 'worker.js');
+const BOOT = join(import.meta.dirname, 'boot.cjs');
+/** Garbage is collected seldom and nothing is optimised: a life is short. */
+const FLAGS = ['--min-semi-space-size=64', '--initial-heap-size=512', '--single-threaded-gc', '--no-opt', '--no-flush-bytecode'];
 /** A life that lasts longer than this hangs. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 
-/** One life of a worker process. */
+/** One life of a worker process; `bundleWorker` has to come first. */
 export class Life {
+  static readonly bundle = join(import.meta.dirname, 'bundle', 'worker.cjs');
+
   readonly lines: WorkerLine[] = [];
   readonly ended: Promise<Death>;
   readonly startedAt = performance.now();
@@ -24,9 +28,11 @@ export class Life {
   private readonly child: ChildProcess;
   private readonly listeners = new Set<(line: WorkerLine) => void>();
 
-  constructor(plan: WorkerPlan, failpoint?: string) {
-    const env = { ...process.env, HARNESS_FAILPOINT: failpoint ?? '' };
-    const child = spawn(process.execPath, [WORKER, JSON.stringify(plan)], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  /** `failpoint` is where it dies; `keep`: its compiled code is kept for the lives to come. */
+  constructor(plan: WorkerPlan, { failpoint = '', keep = false }: { failpoint?: string; keep?: boolean } = {}) {
+    const env = { ...process.env, HARNESS_FAILPOINT: failpoint };
+    const args = [...FLAGS, BOOT, Life.bundle, keep ? 'keep' : 'use', JSON.stringify(plan)];
+    const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
     this.child = child;
     createInterface({ input: child.stdout }).on('line', (text) => {
       const line = JSON.parse(text) as WorkerLine;
@@ -51,6 +57,21 @@ export class Life {
 
   kill(): void {
     this.child.kill('SIGKILL');
+  }
+
+  /** Waits until this many lines have come after the first of a type, or the process has ended. */
+  async linesAfter(type: WorkerLine['type'], count: number): Promise<void> {
+    const isThere = (): boolean => {
+      const first = this.lines.findIndex((line) => line.type === type);
+      return first >= 0 && this.lines.length > first + count;
+    };
+    if (isThere()) return;
+    const told = new Promise<void>((resolve) => {
+      this.listeners.add(() => {
+        if (isThere()) resolve();
+      });
+    });
+    await Promise.race([told, this.ended]);
   }
 
   /** Waits for a line; rejects when the process ends without it. */

@@ -1,41 +1,53 @@
 /**
  * Kills worker processes at every durable write and at random, restarts them, and checks what is on disk.
- * `node dist/test/crash/main.js [--short | --tests] [--deaths <n>] [--seed <n>] [--at <part of "kind failpoint">]`
+ * `node dist/test/crash/main.js [--short] [--deaths <n>] [--seed <n>] [--lanes <n>] [--at <part of "kind failpoint">]`
  */
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { PlacesRun, RandomRun, recoverySpeed } from './runs.js';
-import { type Extent, PLACES, type Place, TAKEOVER_PLACES, within } from './scenarios.js';
+import { bundleWorker } from './bundle.js';
+import { PlacesRun } from './places.js';
+import { RandomRun } from './random-run.js';
+import { recoverySpeed } from './recovery.js';
+import { type Extent, PLACES, type Place, POINTS, TAKEOVER_PLACES, within } from './scenarios.js';
 
 const { values } = parseArgs({
   options: {
+    /** Every point once, as in the ordinary tests. */
     short: { type: 'boolean' },
-    tests: { type: 'boolean' },
+    /** Deaths in all, those at random among them. */
     deaths: { type: 'string' },
     seed: { type: 'string' },
+    /** Data folders at once. */
+    lanes: { type: 'string' },
     at: { type: 'string' },
   },
 });
-const extent: Extent = values.tests === true ? 'tests' : values.short === true ? 'short' : 'long';
-const deaths = Number(values.deaths ?? { tests: 3, short: 8, long: 300 }[extent]);
+const extent: Extent = values.short === true ? 'tests' : 'long';
+const deaths = Number(values.deaths ?? { tests: 210, long: 1_000 }[extent]);
 const wanted = (places: readonly Place[]): Place[] =>
   within(places, extent).filter((place) => values.at === undefined || `${place.kind} ${place.failpoint}`.includes(values.at));
 
 const started = performance.now();
-const places = new PlacesRun();
+const seconds = (): string => ((performance.now() - started) / 1000).toFixed(1);
+await bundleWorker();
+const lanes = Number(values.lanes ?? availableParallelism() + 1);
+const places = new PlacesRun(lanes);
 await places.firstLives(wanted(PLACES));
 await places.takeovers(wanted(TAKEOVER_PLACES));
 console.log(places.table());
-const random = new RandomRun(Number(values.seed ?? 1));
+const random = new RandomRun(Number(values.seed ?? 1), lanes, (line) => console.log(`${seconds()} s: ${line}`));
 if (values.at === undefined) {
-  await random.run(deaths);
+  await random.run(Math.max(0, deaths - places.deaths));
   console.log(random.table());
-  if (extent !== 'tests') console.log(await recoverySpeed(extent === 'short' ? 2 : 10));
+  if (extent === 'long') console.log(await recoverySpeed(10));
 }
 const faults = [...places.faults, ...random.faults];
 for (const fault of faults) console.log(`VIOLATION ${fault}`);
-for (const name of places.unreached) console.log(`NOT REACHED ${name}`);
-const seconds = ((performance.now() - started) / 1000).toFixed(1);
+const missed = values.at === undefined ? POINTS.filter((point) => !places.points.has(point)) : [];
+const unreached = [...places.unreached, ...missed];
+for (const name of unreached) console.log(`NOT REACHED ${name}`);
 console.log(
-  `${places.deaths + random.deaths} deaths, ${faults.length} violations, ${places.unreached.length} points not reached, ${seconds} s`,
+  `${places.deaths + random.deaths} deaths, ${faults.length} violations, ${unreached.length} points not reached, ` +
+    `${places.points.size} points, ${random.atPoints} of the random deaths at durable writes, ${seconds()} s`,
 );
-process.exitCode = faults.length + places.unreached.length > 0 ? 1 : 0;
+process.exitCode = faults.length + unreached.length > 0 ? 1 : 0;

@@ -35,7 +35,7 @@ function sourceKey(): string {
   const hash = createHash('sha256');
   for (const folder of ['libs', 'test', 'bench']) {
     for (const name of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).sort()) {
-      if (name.endsWith('.ts') && !name.endsWith('.spec.ts')) hash.update(name).update(readFileSync(join(root, folder, name)));
+      if (/\.c?ts$/.test(name) && !name.endsWith('.spec.ts')) hash.update(name).update(readFileSync(join(root, folder, name)));
     }
   }
   return hash

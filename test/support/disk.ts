@@ -64,6 +64,17 @@ interface TurnRow {
   owner: string | null;
 }
 
+/** True when a data folder has a database with its tables: a process may have died before that. */
+export function isDisk(dataDir: string): boolean {
+  if (!existsSync(join(dataDir, 'harness.db'))) return false;
+  const db = new Sqlite(join(dataDir, 'harness.db'), { readonly: true, timeout: 5_000 });
+  try {
+    return db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'turns'").get() !== undefined;
+  } finally {
+    db.close();
+  }
+}
+
 /** Reads the whole database of a data folder, read only, as another process sees it. */
 export function readDisk(dataDir: string): Disk {
   const db = new Sqlite(join(dataDir, 'harness.db'), { readonly: true, timeout: 5_000 });
