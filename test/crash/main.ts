@@ -1,6 +1,6 @@
 /**
  * Kills worker processes at every durable write and at random, restarts them, and checks what is on disk.
- * `node dist/test/crash/main.js [--short] [--deaths <n>] [--seed <n>] [--lanes <n>] [--at <part of "kind failpoint">]`
+ * `node dist/test/crash/main.js [--short] [--deaths <n>] [--seed <n>] [--minutes <n>] [--lanes <n>] [--at <part of "kind failpoint">]`
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -17,6 +17,8 @@ const { values } = parseArgs({
     /** Deaths in all, those at random among them. */
     deaths: { type: 'string' },
     seed: { type: 'string' },
+    /** After this long no further data folder is begun, however many deaths are missing. */
+    minutes: { type: 'string' },
     /** Data folders at once. */
     lanes: { type: 'string' },
     at: { type: 'string' },
@@ -37,7 +39,8 @@ await places.takeovers(wanted(TAKEOVER_PLACES));
 console.log(places.table());
 const random = new RandomRun(Number(values.seed ?? 1), lanes, (line) => console.log(`${seconds()} s: ${line}`));
 if (values.at === undefined) {
-  await random.run(Math.max(0, deaths - places.deaths));
+  const isLate = (): boolean => performance.now() - started > Number(values.minutes ?? Infinity) * 60_000;
+  await random.run(Math.max(0, deaths - places.deaths), isLate);
   console.log(random.table());
   if (extent === 'long') console.log(await recoverySpeed(10));
 }

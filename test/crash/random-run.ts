@@ -35,12 +35,13 @@ export class RandomRun {
     private readonly progress: (line: string) => void = () => undefined,
   ) {}
 
-  async run(deaths: number): Promise<void> {
+  /** Ends early at the first violation, or once `isLate`. */
+  async run(deaths: number, isLate: () => boolean): Promise<void> {
     const wanted = Array.from({ length: Math.ceil(deaths / DEATHS_IN_A_FOLDER) }, (_, index) =>
       Math.min(DEATHS_IN_A_FOLDER, deaths - index * DEATHS_IN_A_FOLDER),
     );
     await inLanes(wanted.entries(), this.lanes, async ([index, count]) => {
-      if (this.faults.length === 0) await this.folder(index, count);
+      if (this.faults.length === 0 && !isLate()) await this.folder(index, count);
     });
   }
 
