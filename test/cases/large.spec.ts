@@ -4,7 +4,7 @@ import { afterEach, expect, it } from 'vitest';
 import { textOf } from '#libs/contracts';
 import { DATABASE_FILE } from '#libs/local';
 import { longestBlock } from '../../libs/local/src/confine/test/app.js';
-import { resultOf } from '../support/rig.js';
+import { resultOf } from '../support/lines.js';
 import { agentCall } from '../support/scripted-model.js';
 import { asks, says } from '../support/scripts.js';
 import { TurnRig } from '../support/turn-rig.js';

@@ -7,7 +7,7 @@ import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { textOf } from '#libs/contracts';
 import { buildTools } from '../support/build-tools.js';
 import { jsonLines } from '../support/disk.js';
-import { resultOf } from '../support/rig.js';
+import { resultOf } from '../support/lines.js';
 import { text } from '../support/scripted-model.js';
 import { held, says } from '../support/scripts.js';
 import { TurnRig } from '../support/turn-rig.js';

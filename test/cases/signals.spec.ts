@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ensureBuilt, eventsOf, folder, here, type Running, start, statusOf } from '../cli/harness-cli.js';
 import { readDisk } from '../support/disk.js';
-import { lines } from '../support/rig.js';
+import { lines } from '../support/lines.js';
 
 beforeAll(ensureBuilt, 180_000);
 

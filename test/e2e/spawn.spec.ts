@@ -12,8 +12,8 @@ import {
 } from '#libs/contracts';
 import { EventDelivery } from '../../libs/local/src/turns/delivery.js';
 import { SqliteJournal } from '../../libs/local/src/turns/journal.js';
+import { gate } from '../support/gate.js';
 import { scenarios } from '../support/replay.js';
-import { gate } from '../support/rig.js';
 import { agentCall, type Scripted, ScriptedModel, text } from '../support/scripted-model.js';
 import { asks, fails, held, says } from '../support/scripts.js';
 import { TurnRig } from '../support/turn-rig.js';

@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from 'vitest';
 import { type TurnCompletedEvent, textOf } from '#libs/contracts';
+import { gate } from '../support/gate.js';
 import { scenarios } from '../support/replay.js';
-import { gate } from '../support/rig.js';
 import { agentCall, type Scripted, ScriptedModel } from '../support/scripted-model.js';
 import { asks, held, says } from '../support/scripts.js';
 import { TurnRig } from '../support/turn-rig.js';

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AssistantMessage, type ProviderStreamRequest, type StreamFrame, textOf } from '#libs/contracts';
+import { gate } from '../support/gate.js';
+import { lines, resultOf } from '../support/lines.js';
 import { forceReplay, MODES } from '../support/replay.js';
-import { gate, lines, Rig, resultOf } from '../support/rig.js';
+import { Rig } from '../support/rig.js';
 import { agentCall, type Scripted, text } from '../support/scripted-model.js';
 
 const says = (value: string): Scripted => ({ content: [text(value)] });

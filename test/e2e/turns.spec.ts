@@ -8,8 +8,10 @@ import {
   textOf,
 } from '#libs/contracts';
 import { readDisk } from '../support/disk.js';
+import { gate } from '../support/gate.js';
+import { lines, resultOf } from '../support/lines.js';
 import { forceReplay, MODES } from '../support/replay.js';
-import { gate, lines, Rig, resultOf } from '../support/rig.js';
+import { Rig } from '../support/rig.js';
 import { agentCall, type Scripted, text } from '../support/scripted-model.js';
 
 const nativeCall = (id: string, function_id: string, args: unknown): ContentBlock => ({

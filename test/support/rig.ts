@@ -1,25 +1,12 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type FunctionResultMessage,
-  type ProviderStreamRequest,
-  type SendRequest,
-  type SendResponse,
-  type StatusReport,
-  type StopResponse,
-  textOf,
-} from '#libs/contracts';
-import { type EmbeddedRuntime, openRuntime, type RuntimeRole } from '#libs/local';
+import type { ProviderStreamRequest, SendRequest, SendResponse, StatusReport, StopResponse } from '#libs/contracts';
+import type { EmbeddedRuntime, RuntimeRole } from '#libs/local';
 import type { FeedEvent } from '#libs/turn';
-import { type DiskEntry, type DiskSession, readDisk } from './disk.js';
-import { requestFaults, resultsOf, sessionFaults } from './invariants.js';
-import { ScriptedModel } from './scripted-model.js';
-
-type Finished = Extract<FeedEvent, { type: 'turn_finished' }>;
-type Started = Extract<FeedEvent, { type: 'turn_started' }>;
-/** How long a test waits for a turn, in ms. */
-const PATIENCE_MS = 10_000;
+import type { DiskSession } from './disk.js';
+import type { ScriptedModel } from './scripted-model.js';
+import { TurnRig } from './turn-rig.js';
 
 /** Settings that make streams store often and tries come soon. */
 const QUICK = {
@@ -27,35 +14,37 @@ const QUICK = {
   'llm-router.yaml': 'settings:\n  retry_base_ms: 1\n  retry_cap_ms: 5\n',
 };
 
-/** A real runtime over a data folder of its own, with the scripted model. */
+/** One runtime for the many sessions of a test file: each is named by its test, and allows nothing unless told. */
 export class Rig {
-  readonly events: FeedEvent[] = [];
-  /** What went wrong in the background. */
-  readonly reports: string[] = [];
-  runtime!: EmbeddedRuntime;
-  private readonly waiting = new Set<(event: FeedEvent) => void>();
-
-  private constructor(
-    readonly dataDir: string,
-    readonly model: ScriptedModel,
-  ) {}
+  private constructor(private readonly rig: TurnRig) {}
 
   static async open(role: RuntimeRole = 'worker', config: { [file: string]: string } = QUICK): Promise<Rig> {
-    const rig = new Rig(mkdtempSync(join(tmpdir(), 'harness-e2e-')), new ScriptedModel());
-    mkdirSync(join(rig.dataDir, 'config'));
-    for (const [file, text] of Object.entries(config)) writeFileSync(join(rig.dataDir, 'config', file), text);
-    rig.runtime = await openRuntime({
-      dataDir: rig.dataDir,
-      role,
-      prepare: (runtime) => rig.prepare(runtime),
-      log: (level, message, context) => rig.log(level, message, context),
-    });
-    return rig;
+    const dataDir = mkdtempSync(join(tmpdir(), 'harness-e2e-'));
+    mkdirSync(join(dataDir, 'config'));
+    for (const [file, text] of Object.entries(config)) writeFileSync(join(dataDir, 'config', file), text);
+    return new Rig(await TurnRig.open({ dataDir, role }));
+  }
+
+  get dataDir(): string {
+    return this.rig.dataDir;
+  }
+  get model(): ScriptedModel {
+    return this.rig.model;
+  }
+  get runtime(): EmbeddedRuntime {
+    return this.rig.runtime;
+  }
+  get events(): FeedEvent[] {
+    return this.rig.events;
+  }
+  /** What went wrong in the background. */
+  get reports(): string[] {
+    return this.rig.reports;
   }
 
   /** Calls any function on the bus. */
   call<T = unknown>(function_id: string, payload: unknown = {}): Promise<T> {
-    return this.runtime.bus.trigger<T>({ function_id, payload });
+    return this.rig.call<T>(function_id, payload);
   }
 
   send(session_id: string, message: SendRequest['message'], rest: Partial<SendRequest> = {}): Promise<SendResponse> {
@@ -63,11 +52,11 @@ export class Rig {
   }
 
   stop(session_id: string, turn_id?: string): Promise<StopResponse> {
-    return this.call('harness::stop', { session_id, turn_id });
+    return this.rig.stop(session_id, turn_id);
   }
 
   status(session_id: string): Promise<StatusReport | null> {
-    return this.call('harness::status', { session_id });
+    return this.rig.status(session_id);
   }
 
   /** Sends a message and waits for the end of its turn; gives the session as it is on disk then. */
@@ -78,50 +67,17 @@ export class Rig {
   }
 
   /** Waits for the end of a turn. */
-  over(turnId: string): Promise<Finished> {
-    return this.seen(`the end of turn ${turnId}`, (event): event is Finished => event.type === 'turn_finished' && event.turn_id === turnId);
+  over(turnId: string): ReturnType<TurnRig['end']> {
+    return this.rig.end(turnId);
   }
 
   /** Waits for a turn of the session that no send was answered with; gives its id. */
-  async nextTurn(sessionId: string, before: string): Promise<string> {
-    const { turn_id } = await this.seen(
-      `another turn of ${sessionId}`,
-      (event): event is Started => event.type === 'turn_started' && event.session_id === sessionId && event.turn_id !== before,
-    );
-    return turn_id;
-  }
-
-  /** Waits for an event, also one that came before; says what is stored when it does not come. */
-  private async seen<T extends FeedEvent>(what: string, isIt: (event: FeedEvent) => event is T): Promise<T> {
-    const known = this.events.find(isIt);
-    if (known !== undefined) return known;
-    let timer: NodeJS.Timeout | undefined;
-    let listener: (event: FeedEvent) => void = () => undefined;
-    try {
-      return await new Promise<T>((resolve, reject) => {
-        listener = (event) => {
-          if (isIt(event)) resolve(event);
-        };
-        this.waiting.add(listener);
-        timer = setTimeout(() => {
-          const turns = readDisk(this.dataDir).sessions.map((session) => ({
-            id: session.session_id,
-            turn: session.turn,
-            lines: lines(session.entries),
-          }));
-          reject(new Error(`${what} did not come; stored is ${JSON.stringify(turns.slice(-3), null, 1)}`));
-        }, PATIENCE_MS);
-      });
-    } finally {
-      clearTimeout(timer);
-      this.waiting.delete(listener);
-    }
+  nextTurn(sessionId: string, before: string): Promise<string> {
+    return this.rig.nextTurn(sessionId, before);
   }
 
   disk(session_id: string): DiskSession {
-    const session = readDisk(this.dataDir).sessions.find((s) => s.session_id === session_id);
-    if (session === undefined) throw new Error(`session ${session_id} is not stored`);
-    return session;
+    return this.rig.disk(session_id);
   }
 
   /** The requests that the model got since there were `from` of them. */
@@ -131,61 +87,10 @@ export class Rig {
 
   /** What is broken: invariants of the stored sessions, requests that no provider would take, reports of the background. */
   faults(): string[] {
-    const requests = this.model.requests.flatMap(({ messages }, index) =>
-      requestFaults(messages).map((fault) => `request ${index}: ${fault}`),
-    );
-    return [...readDisk(this.dataDir).sessions.flatMap(sessionFaults), ...requests, ...this.reports];
+    return this.rig.faults();
   }
 
-  async close(): Promise<void> {
-    await this.runtime.close();
-    rmSync(this.dataDir, { recursive: true });
+  close(): Promise<void> {
+    return this.rig.close();
   }
-
-  private async prepare(runtime: EmbeddedRuntime): Promise<void> {
-    runtime.feed.subscribe((event) => {
-      this.events.push(event);
-      for (const listener of this.waiting) listener(event);
-    });
-    await this.model.register(runtime.bus);
-  }
-
-  private log(level: string, message: string, context: object): void {
-    if (level === 'warn' || level === 'error') this.reports.push(`${level}: ${message} ${JSON.stringify(context)}`);
-  }
-}
-
-/** What a conversation looks like: `user: hello`, `assistant: hi [c1]`, `c1 ok: text`, `c1 failed(policy_denied): text`, `(notice)`. */
-export function lines(entries: readonly DiskEntry[]): string[] {
-  return entries.map(({ message, custom }) => {
-    if (message === null) return `(${custom?.type})`;
-    if (message.role === 'function_result') return resultLine(message);
-    const calls = message.content.flatMap((block) => (block.type === 'function_call' ? [`[${block.id}]`] : []));
-    return `${message.role}: ${[textOf(message.content), ...calls].filter((part) => part !== '').join(' ')}`;
-  });
-}
-
-function resultLine(message: FunctionResultMessage): string {
-  const { details } = message;
-  const code =
-    typeof details === 'object' && details !== null && !Array.isArray(details) && typeof details['error'] === 'string'
-      ? `(${details['error']})`
-      : '';
-  return `${message.function_call_id} ${message.is_error ? 'failed' : 'ok'}${code}: ${textOf(message.content)}`;
-}
-
-/** The one result of a session's call. */
-export function resultOf(session: DiskSession, callId: string): FunctionResultMessage {
-  const result = resultsOf(session.entries).get(callId);
-  if (result === undefined) throw new Error(`call ${callId} has no result: ${lines(session.entries).join(' | ')}`);
-  return result;
-}
-
-/** A promise with its ends in hand. */
-export function gate<T = void>(): { promise: Promise<T>; open: (value: T) => void } {
-  let open: (value: T) => void = () => undefined;
-  const promise = new Promise<T>((resolve) => {
-    open = resolve;
-  });
-  return { promise, open };
 }

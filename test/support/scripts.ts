@@ -1,5 +1,5 @@
 import type { AssistantMessage, ContentBlock, ErrorKind, StopReason, StreamFrame } from '#libs/contracts';
-import { gate } from './rig.js';
+import { gate } from './gate.js';
 import { type Scripted, text } from './scripted-model.js';
 
 /** A generation that says a text. */

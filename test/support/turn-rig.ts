@@ -16,7 +16,7 @@ import { type EmbeddedRuntime, openRuntime, type RuntimeRole } from '#libs/local
 import type { FeedEvent } from '#libs/turn';
 import { type DiskSession, readDisk } from './disk.js';
 import { requestFaults, sessionFaults } from './invariants.js';
-import { lines } from './rig.js';
+import { lines } from './lines.js';
 import { ScriptedModel } from './scripted-model.js';
 
 type Finished = Extract<FeedEvent, { type: 'turn_finished' }>;
