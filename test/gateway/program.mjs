@@ -27,7 +27,7 @@ const roles = {
     worker.registerTrigger({
       type: 'harness::hook::pre-trigger',
       function_id: 'far::hook',
-      config: { functions: ['probe::*', 'far::run'] },
+      config: { functions: ['probe::*', 'far::run'], timeout_ms: 2_000 },
     });
   },
   consumer: () => {

@@ -1,5 +1,4 @@
 export { checkConfiguration } from './configuration/check.js';
-export type { GatewayAddress } from './processes/registry.js';
 export { servedAt } from './processes/served-at.js';
 export { type OpenRemoteOptions, openRemote } from './remote/open.js';
 export * from './runtime/index.js';
