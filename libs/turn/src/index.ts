@@ -1,5 +1,5 @@
 export { startingWithUser } from './context/assemble.js';
-export { COMPACTION, type CompactionData } from './context/compaction.js';
+export { COMPACTION } from './context/compaction.js';
 export * from './context/estimate.js';
 export * from './events/turn-events.js';
 export * from './failpoint.js';
