@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Arena, openArena, ROUNDS, SECRET, Swapper } from './support/arena.js';
 
 let arena: Arena;
@@ -8,6 +8,11 @@ beforeAll(async () => {
   arena = await openArena();
 });
 afterAll(() => arena.close());
+beforeEach(() => {
+  rmSync(join(arena.root, 'flip'), { recursive: true, force: true });
+  mkdirSync(join(arena.root, 'flip'));
+  writeFileSync(join(arena.root, 'flip', 'a.txt'), 'inside\n');
+});
 
 /** The names in a folder and what the files in it hold. */
 const contents = (folder: string): [string, string][] =>
@@ -37,12 +42,13 @@ describe.each([
   ['outside the root', () => arena.outside],
   ['in the closed folder', () => arena.closed],
 ])('while links are swapped, nobody %s', (_where, target) => {
-  it.each(Object.entries(calls))('%s', async (_gain, call) => {
+  it.each(Object.entries(calls))('%s', async (gain, call) => {
+    const rounds = gain.startsWith('reads') ? 5 * ROUNDS : ROUNDS; // they are quick
     const before = contents(target());
     const swapper = await Swapper.start(arena.root, target());
     let done = 0;
     try {
-      for (let round = 0; round < ROUNDS; round++) {
+      for (let round = 0; round < rounds; round++) {
         const [fn, payload] = call(round, round % 2 === 0 ? 'flip/a.txt' : 'a.txt');
         const answer = await arena.app.call<object>(fn, payload).catch((error: unknown) => ({ error: String(error) }));
         expect(JSON.stringify(answer)).not.toContain(SECRET);

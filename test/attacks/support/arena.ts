@@ -8,7 +8,7 @@ import { CoderModule } from '../../../libs/local/src/coder/index.js';
 import { startApp, type TestApp } from '../../../libs/local/src/confine/test/app.js';
 
 /** How often a race is run; a longer run sets it through the environment. */
-export const ROUNDS = Number(process.env['ATTACK_ROUNDS'] ?? 40);
+export const ROUNDS = Number(process.env['ATTACK_ROUNDS'] ?? 20);
 /** What no answer may ever hold. */
 export const SECRET = 'BYTES-FROM-OUTSIDE';
 
