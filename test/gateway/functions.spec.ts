@@ -36,6 +36,25 @@ describe('functions over the gateway', () => {
     await expect(rig.call('remote::fail')).rejects.toThrow('remote/broken: the thing is broken');
   });
 
+  it('many calls go side by side in both directions, and nothing warns of them', async () => {
+    const rig = await openWithGateway();
+    const client = connect(urlOf(rig));
+    const warnings: Error[] = [];
+    const warn = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', warn);
+    client.registerFunction('remote::wait', async (payload: { n: number }) => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return payload.n;
+    });
+    await synced(client);
+    const numbers = Array.from({ length: 500 }, (_, n) => n);
+    const answers = numbers.map((n) => client.trigger<unknown, number>({ function_id: 'remote::wait', payload: { n } }));
+    expect(await Promise.all(answers)).toEqual(numbers);
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', warn);
+    expect(warnings).toEqual([]);
+  });
+
   it('void calls give nothing, queued ones a receipt', async () => {
     const rig = await openWithGateway();
     const client = connect(urlOf(rig));

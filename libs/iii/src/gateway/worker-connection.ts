@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import type { JsonValue } from '#libs/contracts';
 import { BusError, type FunctionHandler, type Registration, type TraceContext, type TriggerRequest } from '../bus.js';
 import type { LocalBus, LocalEngine } from '../local/engine.js';
@@ -47,6 +48,7 @@ export class WorkerConnection {
     /** Ends the connection that a worker had before; told its id and token. */
     private readonly reattach: (workerId: string, token: string) => void,
   ) {
+    setMaxListeners(0, this.gone.signal); // each call under way listens
     this.bus = engine.connect({ name: 'worker', runtime: 'unknown', version: 'unknown', remote: true });
     this.outgoing = new OutgoingCalls(wire, limits.calls);
     wire.send({ type: 'workerregistered', worker_id: this.id, reattach_token: this.reattachToken });
