@@ -5,6 +5,8 @@ import { type History, World } from './test/world.js';
 
 /** `HISTORIES=50000 HISTORY_SEED=7` looks at more of them, and at others. */
 const RUNS = Number(process.env['HISTORIES'] ?? 3_000);
+/** For a wide search on a busy machine. */
+const PATIENCE_MS = 60_000 + 10 * RUNS;
 const SEED = Number(process.env['HISTORY_SEED'] ?? 1);
 
 const violationOf = (history: History, invariant: string): string | null => {
@@ -25,7 +27,7 @@ describe('turn machine under random histories of crashes, repeats, sends, stops 
       for (const { invariant } of world.violations) if (!broken.has(invariant)) broken.set(invariant, history);
       tally(world, count);
     }
-  });
+  }, PATIENCE_MS);
 
   /** Fails with a small history that violates `invariant`, and with all that happens in it. */
   function holds(invariant: string): void {
