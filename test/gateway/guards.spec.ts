@@ -139,4 +139,22 @@ describe('guards whose worker is away', () => {
       await client.runtime.close();
     }
   });
+
+  it('two workers on one folder, each with its own guard of the same kind: neither takes the other for its own', async () => {
+    const one = await openWithGateway({ model: new ScriptedModel(...aCall()) });
+    one.function('probe::run');
+    const first = guard(urlOf(one));
+    await synced(first.client);
+    await until(async () => (await bindings(one)).length === 1);
+    await one.call('session::ensure', { session_id: 's_1' }); // the guard is stored by then
+    const two = await openWithGateway({ dataDir: one.dataDir });
+    const second = guard(urlOf(two));
+    await synced(second.client);
+    await until(async () => (await bindings(two)).length === 2);
+    await second.client.shutdown();
+    await until(async () => (await bindings(two)).length === 1);
+    await two.call('session::ensure', { session_id: 's_2' });
+    await one.turn('go');
+    expect(first.asked).toEqual(['probe::run']);
+  });
 });

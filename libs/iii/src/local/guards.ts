@@ -13,6 +13,8 @@ export interface KeptGuard {
 export interface GuardStore {
   keep(guard: KeptGuard): void;
   drop(id: string): void;
+  /** True when the worker of a kept guard is connected to another process that lives: then no other stands for it. */
+  isElsewhere(id: string): boolean;
 }
 
 /** How long a call of a guard waits for a worker that has just gone, or for all at the start, in ms. */

@@ -187,7 +187,8 @@ export class TriggerTable {
   private replaceLike({ trigger }: TriggerRecord, isLike: (other: TriggerRegistration) => boolean): void {
     for (const other of [...this.triggers.values()]) {
       if (!isLeftBehind(other) || other.trigger.type !== trigger.type || other.trigger.function_id !== trigger.function_id) continue;
-      if (isLike(other.trigger)) void this.remove(other.trigger.id).catch((error: unknown) => this.report(String(error)));
+      if (isLike(other.trigger) && this.store?.isElsewhere(other.trigger.id) !== true)
+        void this.remove(other.trigger.id).catch((error: unknown) => this.report(String(error)));
     }
   }
 

@@ -1,5 +1,6 @@
 import { errorMessage, type JsonValue } from '#libs/contracts';
 import type { GuardStore, KeptGuard } from '#libs/iii';
+import type { ProcessRegistry } from '../processes/registry.js';
 import type { SqliteConnection, SqliteStatement, SqliteWriter } from '../sqlite/index.js';
 
 interface GuardRow {
@@ -20,6 +21,7 @@ export class SqliteGuards implements GuardStore {
   private readonly insert: SqliteStatement;
   private readonly remove: SqliteStatement;
   private readonly all: SqliteStatement;
+  private readonly find: SqliteStatement;
   /** What this process has decided and not yet written; null: removed. */
   private readonly unwritten = new Map<string, KeptGuard | null>();
   private seen = -1;
@@ -27,14 +29,16 @@ export class SqliteGuards implements GuardStore {
   constructor(
     private readonly db: SqliteConnection,
     private readonly writer: SqliteWriter,
+    private readonly processes: ProcessRegistry,
     private readonly report: (message: string, context: { [key: string]: unknown }) => void,
   ) {
     this.insert = db.prepare(
-      `INSERT INTO guards (id, type, function_id, config, metadata, worker, owned) VALUES (?, ?, ?, ?, ?, ?, ?)
+      `INSERT INTO guards (id, type, function_id, config, metadata, worker, owned, process) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (id) DO UPDATE SET type = excluded.type, function_id = excluded.function_id, config = excluded.config,
-       metadata = excluded.metadata, worker = excluded.worker, owned = excluded.owned`,
+       metadata = excluded.metadata, worker = excluded.worker, owned = excluded.owned, process = excluded.process`,
     );
     this.remove = db.prepare('DELETE FROM guards WHERE id = ?');
+    this.find = db.prepare('SELECT process FROM guards WHERE id = ?');
     this.all = db.prepare('SELECT * FROM guards ORDER BY id');
   }
 
@@ -49,12 +53,18 @@ export class SqliteGuards implements GuardStore {
         metadata === undefined ? null : JSON.stringify(metadata),
         guard.worker,
         guard.owned ? 1 : 0,
+        this.processes.owner,
       ),
     );
   }
 
   drop(id: string): void {
     this.write(id, null, () => this.remove.run(id));
+  }
+
+  isElsewhere(id: string): boolean {
+    const row = this.find.get(id) as { process: string } | undefined;
+    return row !== undefined && row.process !== this.processes.owner && !this.processes.isGone(row.process, Date.now());
   }
 
   /** All guards, when another process may have changed something since the last time; else null. */

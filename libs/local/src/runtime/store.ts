@@ -51,7 +51,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     new SqliteStepQueue(db, writer, processes, { concurrency, report });
   const approvals = new ApprovalInbox(db, repository);
   const journal = new SqliteJournal(db, commits, repository, queue, approvals);
-  const guards = new SqliteGuards(db, writer, options.report);
+  const guards = new SqliteGuards(db, writer, processes, options.report);
   return { db, writer, processes, repository, transcript, delivery, commits, queue, journal, approvals, guards };
 }
 

@@ -7,7 +7,8 @@ CREATE TABLE guards (
   config TEXT NOT NULL,
   metadata TEXT,
   worker TEXT NOT NULL,
-  owned INTEGER NOT NULL
+  owned INTEGER NOT NULL,
+  process TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 ALTER TABLE processes ADD COLUMN gateway TEXT;
