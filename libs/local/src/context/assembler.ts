@@ -171,18 +171,19 @@ class Assembly {
   private taken(outcome: CompactionOutcome, messages: readonly AgentMessage[], key: string, size: number): Draft | null {
     const { failedAt } = this.means;
     if ('usage' in outcome && outcome.usage !== null) this.applied.summary_usage = outcome.usage;
-    if (outcome.kind === 'failed') {
-      failedAt.delete(key);
+    if (outcome.kind === 'busy' || outcome.kind === 'empty') return null;
+    failedAt.delete(key);
+    const system = outcome.kind === 'ok' ? this.system(outcome.summary) : '';
+    const tail = outcome.kind === 'ok' ? reduceResults(messages.slice(outcome.start), this.room(system)) : null;
+    if (outcome.kind === 'failed' || tail === null) {
       failedAt.set(key, size);
       if (failedAt.size > MAX_FAILED) failedAt.delete(failedAt.keys().next().value ?? '');
+      return null;
     }
-    if (outcome.kind !== 'ok') return null;
-    failedAt.delete(key);
     const { summary, start, head_tokens } = outcome;
-    const system = this.system(summary);
-    const tail = reduceResults(messages.slice(start), this.room(system));
-    if (tail === null) return null;
     Object.assign(this.applied, {
+      pruned: false,
+      pruned_tokens: 0,
       compacted: true,
       summary,
       tail_start_index: start === messages.length ? null : start,

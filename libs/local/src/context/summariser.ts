@@ -42,7 +42,7 @@ export async function summarise(bus: Bus, task: SummaryTask): Promise<SummaryOut
   let room = task.usable - frame;
   if (room < SMALLEST_PART) return { summary: null, usage: null };
   let usage: Usage | null = null;
-  let notes = task.previous;
+  let notes = task.previous === null ? null : shortened(task.previous, task.max_tokens);
   let left = piecesFor(task.messages, room * MAX_PARTS);
   let halvings = 0;
   for (let requests = 0; left.length > 0 && requests < MAX_PARTS * 2 ** MAX_HALVINGS; requests += 1) {
