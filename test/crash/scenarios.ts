@@ -120,7 +120,7 @@ export const PLACES: readonly Place[] = [
   ...at('tests', 'vetoed', ...commit('turn-failed')),
   ...at('tests', 'barred', ...commit('turn-failed')),
   ...at('tests', 'lost', ...commit('step-failed')),
-  ...at('long', 'lost', ...commit('step-failed', 2), 'generation:after#2', ...commit('turn-completed')),
+  ...at('long', 'lost', 'generation:after#2', ...commit('turn-completed')),
   ...at('tests', 'note', ...commit('turn-completed')),
   ...at('tests', 'chase', ...commit('nothing-to-reply')),
   ...at('long', 'chase', ...commit('send'), ...commit('merge'), ...commit('merge', 3), ...commit('turn-completed')),
