@@ -32,6 +32,7 @@ const KNOWN: { readonly [code: string]: Known } = {
   'harness/idempotency_conflict': { exitCode: EXIT.usage },
   'harness/storage': DISK_FULL,
   'gateway/invalid_setting': { exitCode: EXIT.usage },
+  'harness/invalid_setting': { exitCode: EXIT.usage },
   'queue/redis_unreachable': {
     exitCode: EXIT.unreachable,
     hint: 'Start it (redis-server), or unset REDIS_URL: the embedded queue needs no server.',
