@@ -1,6 +1,3 @@
-import { closeSync, openSync } from 'node:fs';
-import { ReadStream } from 'node:tty';
-
 /** The keyboard of the terminal that a person sits at. */
 export interface Keyboard {
   /** Takes it: keys come as they are pressed, unechoed, until the returned function gives it back. */
@@ -9,31 +6,14 @@ export interface Keyboard {
   interrupt(): void;
 }
 
-/** The keyboard of this process; null when no person can see a question and answer it. */
+/** The keyboard of this process; null when no person can see a question and answer it, as where the message comes by a pipe. */
 export function keyboardOf(stdin: NodeJS.ReadStream, stderr: { isTTY?: boolean }): Keyboard | null {
-  if (stderr.isTTY !== true) return null;
-  const interrupt = (): void => {
-    process.kill(process.pid, 'SIGINT');
-  };
-  if (stdin.isTTY) return { take: (onKeys) => takeFrom(stdin, onKeys), interrupt };
-  // The message came by a pipe: the terminal is asked itself.
-  let tty: number;
-  try {
-    tty = openSync('/dev/tty', 'r');
-  } catch {
-    return null; // there is none
-  }
-  closeSync(tty);
+  if (stderr.isTTY !== true || !stdin.isTTY) return null;
   return {
-    take: (onKeys) => {
-      const stream = new ReadStream(openSync('/dev/tty', 'r'));
-      const release = takeFrom(stream, onKeys);
-      return () => {
-        release();
-        stream.destroy();
-      };
+    take: (onKeys) => takeFrom(stdin, onKeys),
+    interrupt: () => {
+      process.kill(process.pid, 'SIGINT');
     },
-    interrupt,
   };
 }
 
