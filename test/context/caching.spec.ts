@@ -5,11 +5,15 @@ import { chatBody } from '../../libs/local/src/providers/openai/chat-request.js'
 import { OFFICIAL_URL } from '../../libs/local/src/providers/openai/options.js';
 import { responsesBody } from '../../libs/local/src/providers/openai/responses-request.js';
 import type { VendorRun } from '../../libs/local/src/providers/shared/provider.js';
+import { MODELS, VendorRig } from '../cases/vendors.js';
 import { says } from '../support/scripts.js';
 import { TurnRig } from '../support/turn-rig.js';
 
 let rig: TurnRig | undefined;
-afterEach(() => rig?.close());
+afterEach(async () => {
+  await rig?.close();
+  rig = undefined;
+});
 
 /** The requests of a turn in each of two sessions, under settings. */
 async function requests(config = ''): Promise<ProviderStreamRequest[]> {
@@ -49,12 +53,24 @@ describe('the beginning of requests', () => {
     }
   });
 
+  it.each(MODELS)('is marked for $name as the setting says', async (vendor) => {
+    for (const marked of [true, false]) {
+      const bench = await VendorRig.open(`prompt_cache_sections: ${marked}\n`);
+      bench.answers({ events: vendor.events([{ text: 'Right.' }]) });
+      const { provider, model } = vendor;
+      expect(await bench.rig.turn('hi', { provider, model })).toMatchObject({ status: 'completed', result: 'Right.' });
+      expect(bench.violations()).toEqual([]);
+      // The key is for OpenAI itself, and the server of this test is another one.
+      expect(JSON.stringify(bench.server.lastBody).includes('cache')).toBe(marked && provider === 'anthropic');
+      await bench.close();
+    }
+  });
+
   it('is not marked when the setting says so', async () => {
     const [one] = (await requests('prompt_cache_sections: false\n')) as [ProviderStreamRequest];
     expect(one.system_sections ?? null).toBeNull();
-    const options = (provider_options: ProviderStreamRequest['provider_options']): ProviderStreamRequest => ({ ...one, provider_options });
-    expect(JSON.stringify(messagesRequest(run(options({ cache: false }))).body)).not.toContain('cache_control');
-    expect(JSON.stringify(chatBody(run(options({ cache: false }), OFFICIAL_URL)))).not.toContain('cache');
+    const body = chatBody(run({ ...one, provider_options: { cache: false } }, OFFICIAL_URL));
+    expect(JSON.stringify(body)).not.toContain('cache');
   });
 
   it('is one text when its parts are not the whole of it, as after a hook that has rewritten it', async () => {

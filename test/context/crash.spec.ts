@@ -33,17 +33,21 @@ describe('a process that dies while a conversation is summed up', () => {
     ['when the summary is there and not stored', 'compaction:after', 2],
     ['before the summary is on disk', 'compacted:before', 2],
     ['when the summary is stored, before the model is asked', 'compacted:after', 1],
-  ])('%s: there is one summary, and it is not made again once it is stored', async (_when, point, summaries) => {
-    const dataDir = mkdtempSync(join(tmpdir(), 'harness-summing-'));
-    const counts = join(dataDir, 'summaries.jsonl');
-    expect(await life([dataDir, counts, 'talk'], point)).toEqual({ signal: 'SIGKILL', stderr: '' });
-    expect(await life([dataDir, counts])).toEqual({ signal: null, stderr: '' });
-    expect(existsSync(counts) ? readFileSync(counts, 'utf8').trim().split('\n') : []).toHaveLength(summaries);
-    const [session] = readDisk(dataDir).sessions;
-    if (session === undefined) throw new Error('no session is stored');
-    expect(session.entries.filter(({ custom }) => custom?.type === 'compaction')).toHaveLength(1);
-    expect(session.turn?.record).toMatchObject({ status: 'completed', result: 'Right.' });
-    expect(sessionFaults(session)).toEqual([]);
-    rmSync(dataDir, { recursive: true });
-  });
+  ])(
+    '%s: there is one summary, and it is not made again once it is stored',
+    async (_when, point, summaries) => {
+      const dataDir = mkdtempSync(join(tmpdir(), 'harness-summing-'));
+      const counts = join(dataDir, 'summaries.jsonl');
+      expect(await life([dataDir, counts, 'talk'], point)).toEqual({ signal: 'SIGKILL', stderr: '' });
+      expect(await life([dataDir, counts])).toEqual({ signal: null, stderr: '' });
+      expect(existsSync(counts) ? readFileSync(counts, 'utf8').trim().split('\n') : []).toHaveLength(summaries);
+      const [session] = readDisk(dataDir).sessions;
+      if (session === undefined) throw new Error('no session is stored');
+      expect(session.entries.filter(({ custom }) => custom?.type === 'compaction')).toHaveLength(1);
+      expect(session.turn?.record).toMatchObject({ status: 'completed', result: 'Right.' });
+      expect(sessionFaults(session)).toEqual([]);
+      rmSync(dataDir, { recursive: true });
+    },
+    120_000,
+  );
 });

@@ -111,4 +111,4 @@ it('goes on for thousands of turns in a small window: one summary per overflow, 
   const late = median(cpu.slice(-200));
   expect(late / early).toBeLessThan(1.5); // processor time, not time on the clock: about 1 in fact
   expect(rig.reports).toEqual([]);
-});
+}, 300_000);
