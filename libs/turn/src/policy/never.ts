@@ -25,6 +25,7 @@ export const NEVER_FOR_A_MODEL: readonly string[] = [
   'router::provider::*',
   'router::models::reconcile',
   'provider::*',
+  'context::*',
   'configuration::*',
   'approval::*',
   'engine::workers::register',
