@@ -153,6 +153,7 @@ export class WorkerConnection {
       this.functions.set(id, this.bus.registerFunction(definition, handler));
     } catch (error) {
       const { code, message } = errorBody(error);
+      this.engine.report('a function of a worker is refused', { function_id: id, worker: this.bus.worker.name, error: message });
       const owner_worker_id = this.engine.functions.get(id)?.worker.id ?? '';
       this.wire.send({ type: 'registrationrejected', code, namespace: NAMESPACE, function_id: id, owner_worker_id, message });
     }
