@@ -549,3 +549,33 @@ scenarios('a hold', () => {
     expect((await rig.results('one')).map((r) => r.function_call_id).sort()).toEqual(['c1', 'c2']);
   });
 });
+
+scenarios('harness::function::trigger', () => {
+  it('is asked about, changed, denied and held as a call of the turn, and its result is seen before anybody has it', async () => {
+    await open(asks(agentCall('c1', 'probe::outer')), says('done'));
+    const got = rig.function('probe::run', (payload) => payload);
+    const answers: unknown[] = [];
+    rig.function('probe::outer', async () => {
+      for (const ask of ['change', 'deny', 'hold']) {
+        const call = { id: `x_${ask}`, function_id: 'probe::run', arguments: { ask } };
+        answers.push(await rig.call('harness::function::trigger', { session_id: 'one', call }));
+      }
+      return 'ok';
+    });
+    const verdicts: { [ask: string]: HookOutput } = {
+      change: { decision: 'continue', mutations: { arguments: { ask: 'changed' } } },
+      deny: { decision: 'deny', reason: 'not today' },
+      hold: { decision: 'hold', pending_timeout_ms: 5_000 },
+    };
+    const only = { functions: ['probe::run'] };
+    on('pre-trigger', 'hook::before', ({ call }) => verdicts[(call?.arguments as { ask: string } | undefined)?.ask ?? ''], only);
+    on('post-trigger', 'hook::after', () => ({ decision: 'continue', mutations: { content: [text('seen')] } }), only);
+    await rig.turn('go', { session_id: 'one' });
+    expect(got).toEqual([{ ask: 'changed' }]);
+    expect(answers).toMatchObject([
+      { function_call_id: 'x_change', content: [text('seen')], is_error: false },
+      { function_call_id: 'x_deny', is_error: true, details: { error: 'hook_denied', hook: 'hook::before' } },
+      { function_call_id: 'x_hold', function_id: 'probe::run', pending: true },
+    ]);
+  });
+});

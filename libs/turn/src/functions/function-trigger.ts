@@ -1,12 +1,17 @@
 import type { FunctionTriggerRequest, FunctionTriggerResponse } from '#libs/contracts';
 import { dispatch } from '../dispatch/dispatch.js';
+import { HookPoints } from '../loop/hook-points.js';
 import type { LoopPorts } from '../loop/ports.js';
 import { planCalls } from '../machine/calls.js';
-import { refusedResult, stoppedResult } from '../machine/results.js';
+import type { CallResult } from '../machine/decision.js';
+import { hookDenied, refusedResult, stoppedResult } from '../machine/results.js';
 import { compilePolicy } from '../policy/policy.js';
 import { isLive } from '../record/record.js';
 
-/** Runs one call under the policy of the session's live turn and gives its captured result. Without a live turn it is denied. */
+/**
+ * Runs one call under the policy of the session's live turn, between the hooks of its points, and gives its captured result. Without a
+ * live turn it is denied. A call that a hook holds is `pending` and nothing more: it is no call of the turn, so nobody resolves it.
+ */
 export async function functionTrigger(
   ports: LoopPorts,
   request: FunctionTriggerRequest,
@@ -32,15 +37,26 @@ export async function functionTrigger(
   );
   const startedAt = clock.now();
   const base = { function_call_id: call.id, function_id: planned?.function_id ?? call.function_id };
+  const answer = (result: CallResult): FunctionTriggerResponse => ({
+    ...base,
+    ...result,
+    duration_ms: Math.max(0, clock.now() - startedAt),
+  });
   if (planned === undefined || record === null || planned.refusal !== null) {
     const refusal = planned?.refusal ?? { code: 'policy_denied' as const, message: policy.refusal(base.function_id) ?? 'no turn is live' };
-    return { ...base, ...refusedResult(base.function_id, refusal), duration_ms: 0 };
+    return answer(refusedResult(base.function_id, refusal));
   }
-  const outcome = await dispatch(ports.bus, record, planned, policy, {
+  const hooks = new HookPoints(ports, signal);
+  const verdict = await hooks.preTrigger(record, planned, null);
+  if (verdict.kind === 'deny') return answer(hookDenied(planned.function_id, verdict.by, verdict.reason));
+  if (verdict.kind === 'hold') return { ...base, pending: true, pending_timeout_ms: Math.max(0, verdict.expires_at - clock.now()) };
+  if (signal.aborted) return answer(stoppedResult(base.function_id, false));
+  const screened = verdict.arguments === undefined ? planned : { ...planned, arguments: verdict.arguments };
+  const outcome = await dispatch(ports.bus, record, screened, policy, {
     timeoutMs: dispatch_timeout_ms,
     maxResultBytes: max_result_bytes,
     signal,
   });
-  const result = outcome.kind === 'result' ? outcome.result : stoppedResult(base.function_id, true);
-  return { ...base, ...result, duration_ms: Math.max(0, clock.now() - startedAt) };
+  const seen = outcome.kind === 'result' ? await hooks.postTrigger(record, screened, outcome.result) : null;
+  return answer(seen?.result ?? stoppedResult(base.function_id, true));
 }
