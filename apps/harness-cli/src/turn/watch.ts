@@ -13,8 +13,9 @@ export interface WatchedTurn {
   merged: boolean;
 }
 
-/** How often a turn that is quiet here is looked at, in ms. */
+/** How often a turn that is quiet here is looked at, in ms; at the beginning more often. */
 const LOOK_MS = 1000;
+const FIRST_LOOK_MS = 50;
 
 /**
  * Watches one turn to its end, wherever it runs: in this process by the live feed, in another one by what that stores. A turn
@@ -81,7 +82,9 @@ export class TurnWatch {
 
   /** While nothing comes from this process: finds out who has the turn, and follows it there or takes it over. */
   private async supervise(turn: WatchedTurn): Promise<void> {
-    for (; !this.ended.signal.aborted; await pause(this.lookMs, this.ended.signal)) {
+    let soon = FIRST_LOOK_MS; // a turn that another process was just given may take a moment to be anybody's
+    for (; !this.ended.signal.aborted; await pause(Math.min(soon, this.lookMs), this.ended.signal)) {
+      soon *= 2;
       if (Date.now() - this.lastLive < this.lookMs) continue;
       const owner = await this.runtime.turnOwner(turn.sessionId);
       switch (owner) {
