@@ -10,4 +10,6 @@ export function inherit(request: TriggerRequest, outer: JsonValue | undefined): 
 
 const asObject = (value: JsonValue | undefined): { [key: string]: JsonValue } =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
-const agentOf = (metadata: JsonValue | undefined): JsonValue | undefined => asObject(metadata)['agent'];
+
+/** For whom a call is made, by its metadata; undefined for nobody's. */
+export const agentOf = (metadata: JsonValue | undefined): JsonValue | undefined => asObject(metadata)['agent'];

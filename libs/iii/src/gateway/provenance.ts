@@ -1,11 +1,9 @@
 import type { JsonValue } from '#libs/contracts';
 import type { TraceContext } from '../bus.js';
+import { agentOf } from '../provenance.js';
 
 /** Baggage entry that carries `metadata.agent` through a worker whose handler does not pass its metadata on. */
 const ENTRY = 'harness.agent';
-
-const agentOf = (metadata: JsonValue | undefined): JsonValue | undefined =>
-  typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata) ? metadata['agent'] : undefined;
 
 /** The baggage of a call to a worker: what came with it, and for whom the call is made. */
 export function baggageFor(trace: TraceContext | undefined, metadata: JsonValue | undefined): string | undefined {

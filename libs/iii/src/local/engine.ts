@@ -15,6 +15,7 @@ import {
   type TriggerTypeDefinition,
   type TriggerTypeHandler,
 } from '../bus.js';
+import { inherit } from '../provenance.js';
 import { ChannelTable } from './channels.js';
 import { discoveryFunctions } from './discovery.js';
 import { type FunctionRecord, FunctionTable } from './functions.js';
@@ -185,17 +186,11 @@ class LocalInvocation implements InvocationContext {
   }
 
   trigger<T>(request: TriggerRequest): Promise<T> {
-    const agent = agentOf(this.request.metadata);
-    const metadata =
-      agent === undefined || agentOf(request.metadata) !== undefined ? request.metadata : { ...asObject(request.metadata), agent };
     const trace = request.trace ?? this.request.trace;
-    return this.engine.invoke({ ...request, metadata, ...(trace === undefined ? {} : { trace }) }, this.owner) as Promise<T>;
+    const nested = inherit(request, this.request.metadata);
+    return this.engine.invoke(trace === undefined ? nested : { ...nested, trace }, this.owner) as Promise<T>;
   }
 }
-
-const asObject = (value: JsonValue | undefined): { [key: string]: JsonValue } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
-const agentOf = (metadata: JsonValue | undefined): JsonValue | undefined => asObject(metadata)['agent'];
 
 /** The connection of one worker to a local engine. */
 export class LocalBus implements Bus {
