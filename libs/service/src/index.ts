@@ -4,7 +4,7 @@ import type { ServiceSettings } from './settings.js';
 import type { WorkerVitals } from './vitals.js';
 
 export type { Service } from './service.js';
-export { DEFAULT_HTTP_PORT, type ServiceSettings, serviceSettings } from './settings.js';
+export { type ServiceSettings, serviceSettings } from './settings.js';
 export type { WorkerVitals } from './vitals.js';
 
 /** Serves health and metrics of a worker; what it takes is loaded only now. Throws `service/port_unavailable`. */

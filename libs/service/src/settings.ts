@@ -1,7 +1,7 @@
 import { HarnessError } from '#libs/contracts';
 
 /** Where health and metrics are served by default. */
-export const DEFAULT_HTTP_PORT = 3117;
+const DEFAULT_HTTP_PORT = 3117;
 
 /** Where health and metrics are served. */
 export interface ServiceSettings {
