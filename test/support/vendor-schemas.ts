@@ -146,6 +146,7 @@ const chat = closed(
     model: { type: 'string', minLength: 1 },
     stream: { const: true },
     stream_options: closed({ include_usage: { const: true } }),
+    prompt_cache_key: { type: 'string', minLength: 1, maxLength: 64 },
     messages: {
       type: 'array',
       minItems: 1,
@@ -228,6 +229,7 @@ const responses = closed(
     model: { type: 'string', minLength: 1 },
     stream: { const: true },
     store: { const: false },
+    prompt_cache_key: { type: 'string', minLength: 1, maxLength: 64 },
     include: { type: 'array', items: { enum: ['reasoning.encrypted_content'] } },
     instructions: TEXT,
     input: {
