@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { openRuntime } from '#libs/local';
 import { ensureBuilt, folder, here, type Running, start } from '../cli/harness-cli.js';
-import { connect, synced } from './remote.js';
+import { connect, openWithGateway, synced, urlOf } from './remote.js';
 
 beforeAll(ensureBuilt);
 
@@ -37,8 +38,27 @@ describe('a folder that a worker serves', () => {
   it('is worked on by the CLI itself when the worker does not let it in, and says so', async () => {
     const { dataDir, asked } = await serve();
     const sent = await here([...ADD, '--data-dir', dataDir], { env: { HARNESS_GATEWAY_TOKEN: 'another' } });
-    expect(sent).toMatchObject({ code: 0, stderr: expect.stringMatching(/cannot be reached.*401/) as string });
+    expect(sent).toMatchObject({ code: 0, stderr: expect.stringMatching(/cannot be reached.*the token is missing or wrong/) as string });
+    const silent = await here([...ADD, '--data-dir', dataDir]);
+    expect(silent).toMatchObject({ code: 0, stderr: expect.stringContaining('wants to be shown HARNESS_GATEWAY_TOKEN') as string });
     expect(asked()).toBe(0);
+  });
+
+  it('is known to be served also while its worker has had nothing to do for longer than a lease', async () => {
+    const leaseMs = 50;
+    const rig = await openWithGateway({ leaseMs });
+    const client = connect(urlOf(rig));
+    client.registerFunction('remote::add', async ({ a, b }: { a: number; b: number }) => ({ sum: a + b }));
+    await synced(client);
+    await new Promise((resolve) => setTimeout(resolve, 2 * leaseMs));
+    for (const role of ['client', 'reader'] as const) {
+      const other = await openRuntime({ dataDir: rig.dataDir, role }); // whose start forgets processes that have ended
+      try {
+        expect(await other.bus.trigger({ function_id: 'remote::add', payload: { a: 2, b: 40 } })).toEqual({ sum: 42 });
+      } finally {
+        await other.close();
+      }
+    }
   });
 
   it('is worked on by the CLI itself once the worker is gone', async () => {

@@ -1,5 +1,4 @@
 export { checkConfiguration } from './configuration/check.js';
-export { servedAt } from './processes/served-at.js';
 export { openRemote } from './remote/open.js';
 export * from './runtime/index.js';
 export { checkPages, DATABASE_FILE } from './sqlite/index.js';

@@ -1,6 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import { registerWorker } from 'iii-sdk';
 import { WebSocket } from 'ws';
-import { HarnessError } from '#libs/contracts';
+import { errorMessage, HarnessError } from '#libs/contracts';
 import { SdkBus } from './bus.js';
 import type { ConnectOptions } from './connect.js';
 import { captureSdkLog } from './log.js';
@@ -24,6 +25,27 @@ function probe(url: string, headers: { [name: string]: string } | undefined): Pr
       socket.close(1000);
       resolve();
     });
-    socket.once('error', (error) => reject(new HarnessError('harness/unreachable', `${url}: ${error.message}`, { cause: error })));
+    const fail = (why: string, cause?: unknown): void => reject(new HarnessError('harness/unreachable', `${url}: ${why}`, { cause }));
+    socket.once('error', (error) => fail(error.message, error));
+    socket.once('unexpected-response', (_, response) => {
+      reasonOf(response).then(
+        (reason) => fail(`${response.statusCode ?? 'an answer that is none'}${reason === '' ? '' : `, ${reason}`}`),
+        (error: unknown) => fail(errorMessage(error), error),
+      );
+    });
   });
+}
+
+/** Most of a refusal's text that is shown, in characters. */
+const REASON_CHARS = 200;
+
+/** What a server says of why it opens no WebSocket. */
+async function reasonOf(response: IncomingMessage): Promise<string> {
+  response.setEncoding('utf8');
+  let said = '';
+  for await (const part of response) {
+    said += String(part);
+    if (said.length > REASON_CHARS) break;
+  }
+  return said.trim().slice(0, REASON_CHARS);
 }

@@ -3,6 +3,8 @@ import { connectSdk, type SdkBus } from '#libs/iii';
 import type { ProcessRegistry } from '../processes/registry.js';
 import type { OpenRuntimeOptions } from '../runtime/api.js';
 
+const WITHOUT = 'this process does without what other programs have connected to it';
+
 /**
  * Connects to the worker that serves a folder on this host; null when there is none with a gateway, or when it cannot be
  * reached, which is told.
@@ -14,6 +16,10 @@ export async function connectToWorker(
 ): Promise<SdkBus | null> {
   const gateway = processes.gatewayHere(Date.now());
   if (gateway === null) return null;
+  if (gateway.needs_token && token === undefined) {
+    log('warn', `the worker that serves this folder wants to be shown HARNESS_GATEWAY_TOKEN, which is not set: ${WITHOUT}`, {});
+    return null;
+  }
   try {
     return await connectSdk(gateway.url, {
       name: `harness-cli:${process.pid}`,
@@ -21,9 +27,7 @@ export async function connectToWorker(
       log: (level, message) => log(level === 'error' ? 'warn' : level, message, {}),
     });
   } catch (error) {
-    log('warn', 'the worker that serves this folder cannot be reached, so this process does without what others have connected to it', {
-      error: errorMessage(error),
-    });
+    log('warn', `the worker that serves this folder cannot be reached: ${WITHOUT}`, { error: errorMessage(error) });
     return null;
   }
 }
