@@ -91,6 +91,19 @@ describe.skipIf(!hasRedis)('workers that share their steps by Redis (skipped whe
     expect([...shared.calls.values()]).toEqual(sent.map(() => 1));
   });
 
+  it('C44 run by themselves what they find while Redis is away', async () => {
+    const redis = await RedisServer.start();
+    const shared = await workers(2, redis);
+    const rig = first(shared);
+    await redis.kill();
+    const sent = await Promise.all(Array.from({ length: 6 }, (_, n) => rig.send(`message ${n}`)));
+    await allCompleted(rig, sent);
+    expect([...shared.calls.values()]).toEqual(sent.map(() => 1));
+    await redis.up();
+    const again = await rig.send('and with Redis again');
+    await rig.until(again.session_id, 'completed');
+  });
+
   it('C42 queue a turn each time that it is resumed', async () => {
     const shared = await workers(1, await RedisServer.start());
     const rig = first(shared);

@@ -53,7 +53,7 @@ describe('a conversation that does not fit any more', () => {
     expect(data?.['assembled_token_count']).toBeLessThan(data?.['initial_token_count'] as number);
     expect(data?.['summarized_head_tokens']).toBe(data?.['tokens_before']);
     const last = rig.model.requests.at(-1) as ProviderStreamRequest;
-    expect(last.system_prompt).toMatch(/The notes\.$/);
+    expect(last.system_prompt).toMatch(/The notes\.\n<\/notes>$/);
     expect(textOf(last.messages[0]?.content ?? [])).toMatch(/^message \d/);
     expect(textOf(last.messages[0]?.content ?? [])).not.toMatch(/^message 1:/);
     expect(rig.events.some((event) => event.type === 'notice' && event.text.includes('summed up'))).toBe(true);

@@ -17,19 +17,45 @@ async function freePort(): Promise<number> {
   return port;
 }
 
+const serveAt = async (dataDir: string, port: number): Promise<Running> => {
+  const worker = start(['serve', '--data-dir', dataDir], { env: { HARNESS_GATEWAY_PORT: String(port), HARNESS_HTTP_PORT: '0' } });
+  await worker.until('stdout', /is ready/);
+  return worker;
+};
+const kill = async (worker: Running): Promise<void> => {
+  worker.signal('SIGKILL');
+  await worker.result;
+};
+
+it('C07 a consumer hears how a turn ended that the next worker took over before the consumer was back', async () => {
+  const dataDir = folder();
+  const port = await freePort();
+  const worker = await serveAt(dataDir, port);
+  const client = connect(`ws://127.0.0.1:${port}`, { reconnectionConfig: { initialDelayMs: 3_000, maxDelayMs: 3_000, jitterFactor: 0 } });
+  const ends: string[] = [];
+  client.registerFunction('consumer::ended', async ({ turn_id, status }: { turn_id: string; status: string }) => {
+    ends.push(`${turn_id} ${status}`);
+    return null;
+  });
+  client.registerTrigger({ type: 'harness::turn-completed', function_id: 'consumer::ended', config: {} });
+  const message = '/call shell::exec {"command":"sleep","args":["30"]}';
+  const payload = { message, model: 'demo', provider: 'demo', options: { functions: { allow: ['shell::*'] } } };
+  const { session_id, turn_id } = await client.trigger<unknown, SendResponse>({ function_id: 'harness::send', payload });
+  await expect
+    .poll(async () => (await here(['show', session_id, '--data-dir', dataDir])).stdout, { timeout: 20_000 })
+    .toContain('shell::exec');
+  await kill(worker);
+  const next = await serveAt(dataDir, port);
+  await next.until('stderr', /turn completed/);
+  await expect.poll(() => ends, { timeout: 30_000 }).toContain(`${turn_id} completed`);
+  await kill(next);
+}, 120_000);
+
 it('C07 the worker is killed and started again: programs come back by themselves, and a guard that does not denies', async () => {
   const dataDir = folder();
   const port = await freePort();
   const url = `ws://127.0.0.1:${port}`;
-  const serve = async (): Promise<Running> => {
-    const worker = start(['serve', '--data-dir', dataDir], { env: { HARNESS_GATEWAY_PORT: String(port) } });
-    await worker.until('stdout', /is ready/);
-    return worker;
-  };
-  const kill = async (worker: Running): Promise<void> => {
-    worker.signal('SIGKILL');
-    await worker.result;
-  };
+  const serve = (): Promise<Running> => serveAt(dataDir, port);
   let worker = await serve();
   const hook = await Program.start(url, 'hook', 'deny');
   const target = await Program.start(url, 'function');

@@ -37,10 +37,14 @@ describe('the service of a worker', () => {
     });
     const call = '/call state::get {"scope":"a","key":"b"}';
     expect(await here(['send', call, '--provider', 'demo', '--allow', 'state::*', '--data-dir', dataDir])).toMatchObject({ code: 0 });
+    const odd = '/call no::such"} 1 {} && state::get {"scope":"a","key":"b"}';
+    expect(await here(['send', odd, '--provider', 'demo', '--allow', 'coder::*', '--data-dir', dataDir])).toMatchObject({ code: 0 });
     const metrics = await (await fetch(`${url}/metrics`)).text();
-    expect(metrics).toMatch(/^harness_turns_total\{status="completed"\} 1$/m);
+    expect(metrics).toMatch(/^harness_turns_total\{status="completed"\} 2$/m);
+    expect(metrics).toMatch(/^harness_calls_total\{function_id="other",outcome="denied"\} [1-9]/m);
+    expect(metrics).not.toContain('no::such');
     expect(metrics).toMatch(/^harness_calls_total\{function_id="state::get",outcome="ok"\} 1$/m);
-    expect(metrics).toMatch(/^harness_steps_total 2$/m);
+    expect(metrics).toMatch(/^harness_steps_total [2-9]$/m);
     expect(metrics).toMatch(/^harness_tokens_total\{provider="demo",model="demo",kind="output"\} [1-9]/m);
     expect(metrics).toMatch(/^harness_commit_seconds_count [1-9]/m);
     expect(metrics).toMatch(/^harness_parked_turns 0$/m);

@@ -174,9 +174,10 @@ export async function run(
     signals,
     openRuntime:
       open ??
-      ((options) => {
+      (async (options) => {
         runtime.opened = options;
-        return Promise.resolve(runtime);
+        await options.prepare?.(runtime);
+        return runtime;
       }),
     exit: (code) => result.exits.push(code),
     now,

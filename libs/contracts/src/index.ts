@@ -1,3 +1,4 @@
+export * from './address.js';
 export * from './errors.js';
 export * from './harness.js';
 export * from './hooks.js';

@@ -7,9 +7,16 @@ const COMMIT_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5
 const CALL_SECONDS = [0.005, 0.02, 0.1, 0.5, 1, 5, 15, 60, 300];
 const TURN_SECONDS = [0.05, 0.2, 1, 5, 15, 60, 300, 1800];
 
+/** Functions that have a label of their own, and what the others have. */
+const MAX_FUNCTIONS = 200;
+const MAX_ID = 100;
+const ID = /^[\w:.-]+$/;
+const OTHER = 'other';
+
 /** The metrics of one worker, in Prometheus's words. Labels hold ids of functions, providers and models, never of sessions. */
 export class Metrics {
   readonly registry = new Registry();
+  private readonly functions = new Set<string>();
   private readonly steps = this.counter('harness_steps_total', 'Generations that were begun');
   private readonly calls = this.counter('harness_calls_total', 'Calls of functions that ended', ['function_id', 'outcome']);
   private readonly turns = this.counter('harness_turns_total', 'Turns that ended', ['status']);
@@ -52,7 +59,7 @@ export class Metrics {
         return;
       }
       case 'call_finished':
-        this.calls.inc({ function_id: event.function_id, outcome: event.outcome });
+        this.calls.inc({ function_id: this.named(event), outcome: event.outcome });
         this.callTime.observe(event.duration_ms / 1000);
         return;
       case 'turn_finished':
@@ -61,6 +68,13 @@ export class Metrics {
         return;
       default:
     }
+  }
+
+  /** The function of a call as a label. What a model may write there is not let in: refused ids, long ones, and ever new ones. */
+  private named({ function_id, outcome }: Extract<FeedEvent, { type: 'call_finished' }>): string {
+    if (outcome === 'denied' || function_id.length > MAX_ID || !ID.test(function_id)) return OTHER;
+    if (this.functions.size < MAX_FUNCTIONS) this.functions.add(function_id);
+    return this.functions.has(function_id) ? function_id : OTHER;
   }
 
   private counter(name: string, help: string, labelNames: string[] = []): Counter {

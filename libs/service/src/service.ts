@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
 import { TerminusModule } from '@nestjs/terminus';
 import { HarnessError } from '#libs/contracts';
 import type { LiveFeed } from '#libs/turn';
@@ -31,7 +32,8 @@ export async function listen(vitals: WorkerVitals, feed: LiveFeed, settings: Ser
   })
   class ServiceModule {}
 
-  const app = await NestFactory.create(ServiceModule, { logger: false, abortOnError: false });
+  const app = await NestFactory.create<NestExpressApplication>(ServiceModule, { logger: false, abortOnError: false });
+  app.disable('x-powered-by');
   const { host, port } = settings;
   try {
     await app.listen(port, host).catch(async (error: unknown) => {

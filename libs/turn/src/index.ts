@@ -10,6 +10,7 @@ export { previewOf, turnFinished } from './loop/step-feed.js';
 export { planCalls } from './machine/calls.js';
 export { headOf, tailOf, userText } from './model/text.js';
 export * from './policy/glob.js';
+export { isClosedToModels } from './policy/never.js';
 export * from './ports/index.js';
 export * from './record/record.js';
 export * from './record/totals.js';

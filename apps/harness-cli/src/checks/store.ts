@@ -50,8 +50,10 @@ export async function checkStore(cli: Cli, dataDir: string): Promise<Check> {
         if (said.length > 0) return warn('store', `${detail}; ${said[0] ?? ''}`, 'See `--debug` for more.');
         return ok('store', detail);
       },
-      (level, message) => {
-        if (level === 'error' || level === 'warn') said.push(message);
+      {
+        log: (level, message) => {
+          if (level === 'error' || level === 'warn') said.push(message);
+        },
       },
     );
   } catch (error) {

@@ -1,3 +1,4 @@
+import { withoutPassword } from '#libs/contracts';
 import type { EmbeddedRuntime, OpenRuntimeOptions, RuntimeRole } from '#libs/local';
 import type { Keyboard } from '../approval/keyboard.js';
 import { dataDir } from '../input/data-dir.js';
@@ -69,7 +70,7 @@ export class Cli {
     const words = [
       this.name,
       ...(folder === undefined ? [] : ['--data-dir', shellWord(folder)]),
-      ...(url === undefined ? [] : ['--url', shellWord(url)]),
+      ...(url === undefined ? [] : ['--url', shellWord(withoutPassword(url))]),
     ];
     return words.join(' ');
   }
@@ -93,15 +94,14 @@ export class Cli {
   async withRuntime<T>(
     role: RuntimeRole,
     use: (runtime: EmbeddedRuntime) => Promise<T>,
-    log: OpenRuntimeOptions['log'] = this.log,
-    gateway?: OpenRuntimeOptions['gateway'],
+    how: Pick<OpenRuntimeOptions, 'log' | 'gateway' | 'prepare'> = {},
   ): Promise<T> {
     const { url } = this.global;
     const runtime = await this.io.openRuntime({
       dataDir: this.dataDir().path,
       role,
-      log,
-      ...(gateway === undefined ? {} : { gateway }),
+      log: this.log,
+      ...how,
       ...(url === undefined ? {} : { url }),
       ...fromEnvironment(this.io.env),
     });

@@ -1,5 +1,6 @@
 import type { Model } from '#libs/contracts';
 import type { EmbeddedRuntime, OpenRuntimeOptions } from '#libs/local';
+import type { Service } from '#libs/service';
 import type { FeedEvent } from '#libs/turn';
 import { HarnessCommand } from '../cli/command.js';
 import { Command, Help } from '../cli/decorators.js';
@@ -70,33 +71,36 @@ Example:
       else if (times === 2) hurry();
       if (times > 1) setTimeout(() => cli.io.exit(BY_SIGNAL[signal]), times > 2 ? 0 : HURRY_MS).unref();
     });
+    let service: Service | null = null;
+    // Before any step runs, so that turns which are taken over at the start are told of and counted like any other.
+    const prepare = async ({ feed, vitals }: EmbeddedRuntime): Promise<void> => {
+      feed.subscribe((event) => logTurn(event, log));
+      if (http !== null && vitals !== undefined) service = await startService(vitals, feed, http);
+    };
     try {
       return await cli.withRuntime(
         'worker',
         async (runtime) => {
-          const { dataDir, gatewayUrl, vitals } = runtime;
-          const service = http === null || vitals === undefined ? null : await startService(vitals, runtime.feed, http);
+          const { dataDir, gatewayUrl } = runtime;
           log('info', 'ready', { data_dir: dataDir, pid: process.pid, gateway: gatewayUrl, health: service?.url });
           cli.print(
             `${cli.name} is ready: data folder ${sanitizeLine(dataDir)}, process ${process.pid}, gateway ${gatewayUrl ?? 'none'}, health ${service?.url ?? 'none'}`,
           );
           await logModels(runtime, log);
-          const quiet = runtime.feed.subscribe((event) => logTurn(event, log));
-          const signal = await first.finally(quiet);
+          const signal = await first;
           log('info', 'draining', { signal, grace_ms: GRACE_MS });
           hurry = () => {
             log('warn', 'not waiting for running steps', {});
             void runtime.close(0);
           };
           await runtime.close(GRACE_MS);
-          await service?.close();
           log('info', 'stopped', {});
           return EXIT.ok;
         },
-        log,
-        gateway,
+        { log, gateway, prepare },
       );
     } finally {
+      await (service as Service | null)?.close();
       interrupts.close();
     }
   }

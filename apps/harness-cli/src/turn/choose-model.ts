@@ -44,11 +44,7 @@ export function chooseModel(catalog: Catalog, options: Wanted, defaults: Wanted)
   const keyed = catalog.providers.find((provider) => hasKey(provider) && firstModel(catalog, provider.id) !== undefined);
   if (keyed !== undefined) {
     const model = firstModel(catalog, keyed.id) as Model;
-    return {
-      model: model.id,
-      provider: keyed.id,
-      why: keyed.credential_env_var === undefined ? 'the first provider that is set up' : `${keyed.credential_env_var} is set`,
-    };
+    return { model: model.id, provider: keyed.id, why: `${keyed.credential_env_var ?? keyed.id} is set` };
   }
   const demo = firstModel(catalog, DEMO);
   if (demo === undefined)
@@ -56,7 +52,8 @@ export function chooseModel(catalog: Catalog, options: Wanted, defaults: Wanted)
   return { model: demo.id, provider: DEMO, why: `no API key is set, so the offline demo provider answers; it is not a model` };
 }
 
-const hasKey = (provider: ProviderInfo): boolean => provider.id !== DEMO && provider.configured && provider.available;
+/** A provider that takes no key, such as a program that has connected, answers only who names it. */
+const hasKey = (provider: ProviderInfo): boolean => provider.credential_env_var != null && provider.configured && provider.available;
 const firstModel = ({ models }: Catalog, provider: string): Model | undefined => models.find((model) => model.provider === provider);
 
 function keysHint({ providers }: Catalog): string {

@@ -246,7 +246,13 @@ export function discoveryFunctions(engine: EngineTables): { definition: Function
       'engine::unregister_trigger',
       'Takes a binding back; says whether there was one.',
       request({ id: string, trigger_type: optional('string') }, ['id']),
-      async (q: { id: string }) => ({ removed: await engine.triggers.remove(q.id) }),
+      async (q: { id: string }) => {
+        const owner = engine.triggers.ownerOf(q.id);
+        if (owner !== null && !owner.remote) {
+          throw new BusError('FORBIDDEN', `${q.id} is bound by ${owner.name} itself, in this process: only that takes it back`);
+        }
+        return { removed: await engine.triggers.remove(q.id) };
+      },
     ),
     define(
       'engine::channels::create',

@@ -15,7 +15,7 @@ import {
   type TriggerTypeDefinition,
   type TriggerTypeHandler,
 } from '../bus.js';
-import { inherit } from '../provenance.js';
+import { agentOf, inherit } from '../provenance.js';
 import { ChannelTable } from './channels.js';
 import { discoveryFunctions } from './discovery.js';
 import { type FunctionRecord, FunctionTable } from './functions.js';
@@ -33,6 +33,8 @@ export interface QueueSink {
 export interface LocalEngineOptions {
   /** Told of what went wrong where no caller waits: void calls, parked triggers. */
   report?: (message: string, context: { [key: string]: unknown }) => void;
+  /** True for functions that no call made for a model (`metadata.agent`) may reach, whoever has passed it on. */
+  closedToModels?: (functionId: string) => boolean;
 }
 
 /**
@@ -49,7 +51,7 @@ export class LocalEngine implements EngineTables {
   isReachable = false;
   private queue: QueueSink | undefined;
 
-  constructor(options: LocalEngineOptions = {}) {
+  constructor(private readonly options: LocalEngineOptions = {}) {
     this.report = options.report ?? ((message) => process.emitWarning(message));
     this.triggers = new TriggerTable((message) => this.report(message, {}));
     const own = this.connect({ name: 'engine' });
@@ -77,7 +79,10 @@ export class LocalEngine implements EngineTables {
 
   /** Delivers one call of the worker with the id `caller`. Never resolves after its timeout or its signal. */
   invoke(request: TriggerRequest, caller?: string): Promise<unknown> {
-    const action = request.action;
+    const { action, function_id } = request;
+    if (agentOf(request.metadata) !== undefined && this.options.closedToModels?.(function_id) === true) {
+      return Promise.reject(new BusError('FORBIDDEN', `${function_id} is not open to calls that are made for a model`, function_id));
+    }
     if (action?.type === 'enqueue') return this.enqueue(request, action.queue);
     const record = this.functions.get(request.function_id);
     if (record === undefined) return this.missing(request, caller);

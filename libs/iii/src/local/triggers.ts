@@ -91,6 +91,11 @@ export class TriggerTable {
     return record.trigger.id;
   }
 
+  /** The worker that has bound a trigger; null when nobody owns it, or there is none of that id. */
+  ownerOf(id: string): WorkerRecord | null {
+    return this.triggers.get(id)?.worker ?? null;
+  }
+
   /** Removes a trigger; false when there is none of that id. */
   async remove(id: string): Promise<boolean> {
     const record = this.triggers.get(id);

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { registerWorker } from 'iii-sdk';
 import { WebSocket } from 'ws';
-import { errorMessage, HarnessError } from '#libs/contracts';
+import { errorMessage, HarnessError, withoutPassword } from '#libs/contracts';
 import { SdkBus } from './bus.js';
 import type { ConnectOptions } from './connect.js';
 import { captureSdkLog } from './log.js';
@@ -25,7 +25,8 @@ function probe(url: string, headers: { [name: string]: string } | undefined): Pr
       socket.close(1000);
       resolve();
     });
-    const fail = (why: string, cause?: unknown): void => reject(new HarnessError('harness/unreachable', `${url}: ${why}`, { cause }));
+    const fail = (why: string, cause?: unknown): void =>
+      reject(new HarnessError('harness/unreachable', `${withoutPassword(url)}: ${why}`, { cause }));
     socket.once('error', (error) => fail(error.message, error));
     socket.once('unexpected-response', (_, response) => {
       reasonOf(response).then(
@@ -42,6 +43,7 @@ const REASON_CHARS = 200;
 /** What a server says of why it opens no WebSocket. */
 async function reasonOf(response: IncomingMessage): Promise<string> {
   response.setEncoding('utf8');
+  response.setTimeout(HANDSHAKE_MS, () => response.destroy());
   let said = '';
   for await (const part of response) {
     said += String(part);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
-import { type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
+import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { errorMessage, type TurnStepPayload } from '#libs/contracts';
 import { isLive, type StepHandler } from '#libs/turn';
@@ -43,6 +43,8 @@ export class SharedStepQueue extends SqliteStepQueue {
   private readonly queue: Queue<Wake>;
   private worker: Worker<Wake> | undefined;
   private recovery: NodeJS.Timeout | undefined;
+  /** True while Redis does not take jobs. */
+  private alone = false;
 
   constructor(
     private readonly database: SqliteConnection,
@@ -65,7 +67,7 @@ export class SharedStepQueue extends SqliteStepQueue {
   override async start(handler: StepHandler, scope: 'all' | 'own'): Promise<void> {
     await super.start(handler, scope);
     const { url, concurrency } = this.shared;
-    this.worker = new Worker<Wake>(this.name, (job) => this.wake(job), {
+    this.worker = new Worker<Wake>(this.name, ({ data }) => this.wake(data.session_id), {
       connection: connection(url, { patient: true }),
       concurrency: concurrency(),
       lockDuration: LOCK_MS,
@@ -73,6 +75,9 @@ export class SharedStepQueue extends SqliteStepQueue {
       maxStalledCount: Number.MAX_SAFE_INTEGER,
     });
     this.worker.on('error', (error) => this.trouble('the worker of the queue in Redis has a fault', error));
+    this.redis.on('ready', () => {
+      this.alone = false;
+    });
     this.worker.on('failed', (job, error) => this.trouble('a step could not be stored', error, job?.data));
     this.recover();
   }
@@ -88,7 +93,7 @@ export class SharedStepQueue extends SqliteStepQueue {
     const { worker } = this;
     if (worker !== undefined) {
       const closed = worker.close().catch((error: unknown) => this.trouble('the worker of the queue in Redis could not be closed', error));
-      await within(closed, graceMs, hurry);
+      await within(Promise.all([closed, Promise.allSettled(this.running.values())]), graceMs, hurry);
       if (this.running.size > 0) await worker.disconnect(); // what still runs is fenced: whoever claims it next raises its version
     }
     await super.stop(0);
@@ -118,12 +123,24 @@ export class SharedStepQueue extends SqliteStepQueue {
     const backoff = { type: 'exponential' as const, delay: BACKOFF_MS };
     const options = { jobId: `${turn_id}-${version}`, delay, attempts: ATTEMPTS, backoff, removeOnComplete: true, removeOnFail: true };
     this.queue.add('wake', { session_id }, options).catch((error: unknown) => {
-      if (!this.stopping) this.trouble('a step could not be put into Redis; it is found later', error, { session_id });
+      if (this.stopping) return;
+      if (!this.alone) this.trouble('Redis is away: this process runs what it finds by itself', error);
+      this.alone = true;
+      if (delay === 0 && this.running.size < this.shared.concurrency()) void this.runHere(session_id);
     });
   }
 
-  private async wake({ data }: Job<Wake>): Promise<void> {
-    const row = this.selectTurn.get(data.session_id) as TurnRow | undefined;
+  /** Without Redis nobody is woken, so whoever finds a step runs it. */
+  private async runHere(sessionId: string): Promise<void> {
+    try {
+      await this.wake(sessionId);
+    } catch (error) {
+      this.trouble('a step could not be stored', error, { session_id: sessionId });
+    }
+  }
+
+  private async wake(sessionId: string): Promise<void> {
+    const row = this.selectTurn.get(sessionId) as TurnRow | undefined;
     if (row === undefined || row.job_step === null || !isLive(recordOf(row)) || this.stopping) return;
     const mine = row.owner === this.processes.owner;
     if (this.running.has(row.session_id) || !(mine || (await this.claim(row)))) return;

@@ -50,7 +50,7 @@ export async function summarise(bus: Bus, task: SummaryTask): Promise<SummaryOut
     try {
       const message = await ask(bus, task, notes, left.slice(0, taken).join('\n\n'));
       usage = added(usage, message.usage ?? null);
-      const said = textOf(message.content).trim();
+      const said = plain(textOf(message.content)).trim();
       if (said === '') return { summary: null, usage };
       notes = shortened(said, task.max_tokens);
       left = left.slice(taken);
@@ -64,6 +64,10 @@ export async function summarise(bus: Bus, task: SummaryTask): Promise<SummaryOut
   }
   return { summary: left.length > 0 ? null : notes, usage };
 }
+
+/** Text without control characters: it becomes a part of later system prompts. */
+const plain = (said: string): string =>
+  said.replaceAll(/\p{Cc}/gu, (character) => (character === '\n' || character === '\t' ? character : ' '));
 
 async function ask(bus: Bus, task: SummaryTask, notes: string | null, part: string): Promise<AssistantMessage> {
   const { model, max_tokens, max_output, instructions, signal } = task;
@@ -118,8 +122,11 @@ function piecesFor(messages: readonly AgentMessage[], room: number): string[] {
   return from <= 0 ? short : ['(The oldest part is left out.)', ...short.slice(from)];
 }
 
+/** What was said, so that nothing in it looks like the beginning of another message or the end of the conversation. */
+const quoted = (said: string): string => said.replaceAll(/<(?=\/?(?:conversation|notes)>)/gi, '&lt;').replaceAll(/\r\n?|\n/g, '\n  ');
+
 function pieceOf(message: AgentMessage, characters: number): string[] {
-  const said = message.content.flatMap((block) => textOfBlock(block, characters)).join('\n');
+  const said = quoted(message.content.flatMap((block) => textOfBlock(block, characters)).join('\n'));
   if (said.trim() === '') return [];
   switch (message.role) {
     case 'user':

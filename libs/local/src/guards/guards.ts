@@ -64,7 +64,7 @@ export class SqliteGuards implements GuardStore {
 
   isElsewhere(id: string): boolean {
     const row = this.find.get(id) as { process: string } | undefined;
-    return row !== undefined && row.process !== this.processes.owner && !this.processes.isGone(row.process, Date.now());
+    return row !== undefined && row.process !== this.processes.owner && !this.processes.hasEnded(row.process, Date.now());
   }
 
   /** All guards, when another process may have changed something since the last time; else null. */

@@ -61,7 +61,7 @@ export class ProcessRegistry {
   /** The gateway of a process of this host that lives; null when there is none. */
   gatewayHere(now: number): GatewayAddress | null {
     const rows = this.db.prepare('SELECT * FROM processes WHERE gateway IS NOT NULL ORDER BY lease_until DESC').all() as ProcessRow[];
-    const row = rows.find((each) => each.owner !== this.owner && each.host_token === this.host && !this.hasEnded(each, now));
+    const row = rows.find((each) => each.owner !== this.owner && each.host_token === this.host && !this.isOver(each, now));
     return row?.gateway == null ? null : (JSON.parse(row.gateway) as GatewayAddress);
   }
 
@@ -74,14 +74,20 @@ export class ProcessRegistry {
   }
 
   /** True when a process is no more. A lease says less: one that has nothing to run gives no sign of life, and lives. */
-  private hasEnded({ host_token, pid, start_token, lease_until }: ProcessRow, now: number): boolean {
+  hasEnded(owner: string, now: number): boolean {
+    if (owner === this.owner) return false;
+    const row = this.find.get(owner) as ProcessRow | undefined;
+    return row === undefined || this.isOver(row, now);
+  }
+
+  private isOver({ host_token, pid, start_token, lease_until }: ProcessRow, now: number): boolean {
     return host_token === this.host ? !isRunning(pid, start_token) : lease_until < now;
   }
 
   /** Inside a write transaction: forgets processes that have ended and own nothing any more. */
   prune(now: number): void {
     for (const row of this.db.prepare('SELECT * FROM processes').all() as ProcessRow[]) {
-      if (row.owner === this.owner || !this.hasEnded(row, now)) continue;
+      if (row.owner === this.owner || !this.isOver(row, now)) continue;
       this.db
         .prepare(
           `DELETE FROM processes WHERE owner = ? AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.owner = processes.owner)

@@ -1,8 +1,12 @@
+import { HarnessError, withoutPassword } from '#libs/contracts';
 import { connectSdk } from '#libs/iii';
 import type { OpenRuntimeOptions } from '../runtime/api.js';
 import { RemoteRuntime } from './runtime.js';
 
-export interface OpenRemoteOptions {
+/** How long the first answer may take, in ms. */
+const ANSWER_MS = 5_000;
+
+interface OpenRemoteOptions {
   /** WebSocket address of a gateway or an iii engine. */
   url: string;
   /** What the gateway wants to be shown. */
@@ -17,8 +21,14 @@ export async function openRemote({ url, token, log }: OpenRemoteOptions): Promis
     ...(token === undefined ? {} : { token }),
     log: (level, message) => log?.(level === 'error' ? 'warn' : level, message, {}),
   });
+  const shown = withoutPassword(url);
   try {
-    return await RemoteRuntime.over(bus, url);
+    await bus.trigger({ function_id: 'engine::workers::list', payload: {}, timeoutMs: ANSWER_MS }).catch((error: unknown) => {
+      throw new HarnessError('harness/unreachable', `${shown}: it takes connections, and does not answer as an iii engine does`, {
+        cause: error,
+      });
+    });
+    return await RemoteRuntime.over(bus, shown);
   } catch (error) {
     await bus.close();
     throw error;

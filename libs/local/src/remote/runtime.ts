@@ -19,9 +19,9 @@ export class RemoteRuntime implements EmbeddedRuntime {
   /** Asks for the harness's settings, which the defaults stand in for where nobody tells them. */
   static async over(bus: SdkBus, url: string): Promise<RemoteRuntime> {
     const entry = await bus
-      .trigger<{ value: JsonObject }>({ function_id: 'configuration::get', payload: { id: 'harness' } })
-      .catch(() => ({ value: {} }));
-    const settings: HarnessSettings = { ...defaultSettings, ...(entry.value as Partial<HarnessSettings>) };
+      .trigger<{ value?: JsonObject } | null>({ function_id: 'configuration::get', payload: { id: 'harness' } })
+      .catch(() => null);
+    const settings: HarnessSettings = { ...defaultSettings, ...(entry?.value as Partial<HarnessSettings> | undefined) };
     return new RemoteRuntime(bus, url, { current: () => settings });
   }
 

@@ -13,6 +13,7 @@ export async function openGateway(
   if (settings.port !== 0 && !gateway.url.endsWith(`:${settings.port}`)) {
     log('warn', `port ${settings.port} is taken, so the gateway is on a free one`, { gateway: gateway.url });
   }
+  store.delivery.expectConsumers();
   store.processes.announce({ url: gateway.url, needs_token: settings.token !== null });
   return gateway;
 }

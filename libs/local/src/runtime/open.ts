@@ -8,6 +8,7 @@ import { type Bus, BusErrorFilter, type Gateway, IiiTransport, type LocalBus, Lo
 import {
   answerParent,
   type FeedEvent,
+  isClosedToModels,
   isTurnEvent,
   LiveFeed,
   LOOP_PORTS,
@@ -58,7 +59,8 @@ export async function openRuntime(options: OpenRuntimeOptions): Promise<Embedded
     redisUrl: options.role === 'worker' ? options.redisUrl : undefined,
     report,
   });
-  const engine = new LocalEngine({ report });
+  const closedToModels = (id: string): boolean => isClosedToModels(id, configuration.current.harness.lift_never);
+  const engine = new LocalEngine({ report, closedToModels });
   const bus = engine.connect({ name: 'harness' });
   const feed = new LiveFeed((error) => report('a watcher failed', { error: String(error) }));
   let app: INestMicroservice | undefined;
@@ -176,7 +178,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
     }, scope);
     await app.get(SqliteQueue, { strict: false }).start(this.parts.bus, scope);
     if (scope === 'own') return;
-    store.delivery.recover((owner) => store.processes.isGone(owner, Date.now()));
+    store.delivery.recover((owner) => store.processes.hasEnded(owner, Date.now()));
     const ports = app.get<LoopPorts>(LOOP_PORTS, { strict: false });
     for (const sessionId of await store.journal.stranded()) await takeLeftover(ports, sessionId);
   }

@@ -8,14 +8,19 @@ const DENIALS: ReadonlySet<unknown> = new Set(['policy_denied', 'hook_denied', '
 export class Teller {
   private readonly told = new Map<string, { text: number; thinking: number; finished: boolean }>();
   private next = 0;
+  private tells = 0;
+  /** When what came before a call was over: the last message or result, as it was told, and as it was stored. */
+  private before = { tell: 0, at: 0, stored: 0 };
 
   constructor(
     private readonly sessionId: string,
     private readonly turnId: string,
+    private readonly now: () => number = Date.now,
   ) {}
 
   tell(window: readonly Entry[]): FeedEvent[] {
     const events: FeedEvent[] = [];
+    this.tells += 1;
     // A growing entry is near the end. The window may have become shorter: then it begins at a later entry than before.
     const from = Math.min(this.next, Math.max(0, window.length - 64));
     for (let index = from; index < window.length; index += 1) {
@@ -44,6 +49,7 @@ export class Teller {
     }
     if (message.stop_reason === 'aborted' && isLast) return events; // still coming, as far as anybody can tell
     state.finished = true;
+    this.since(message.timestamp);
     events.push({
       type: 'message_finished',
       ...base,
@@ -65,6 +71,14 @@ export class Teller {
     return events;
   }
 
+  /** How long ago what came before was over, in ms. Where both are told at once, what is stored of them says so, else the clock. */
+  private since(stored: number): number {
+    const { before, tells: tell } = this;
+    const at = this.now();
+    this.before = { tell, at, stored };
+    return Math.max(0, before.tell === tell ? stored - before.stored : at - before.at);
+  }
+
   private result(entryId: string, message: FunctionResultMessage): FeedEvent[] {
     if (this.told.has(entryId)) return [];
     this.told.set(entryId, { text: 0, thinking: 0, finished: true });
@@ -80,7 +94,7 @@ export class Teller {
         call_id,
         function_id,
         outcome,
-        duration_ms: 0,
+        duration_ms: this.since(message.timestamp),
         preview: previewOf(message),
       },
     ];

@@ -11,6 +11,8 @@ const RETRY_MS = 100;
 /** How long events that a dead process left wait for somebody who wants them, and how often that is looked at, in ms. */
 const REBIND_MS = 60_000;
 const REBIND_LOOK_MS = 250;
+/** How long after a start events are kept that nobody is bound to yet, in ms. */
+const EXPECT_MS = 15_000;
 
 interface OutboxRow {
   seq: number;
@@ -48,7 +50,10 @@ export class EventDelivery {
   private delivered: number[] = [];
   private removing: number[] = [];
   private readonly underWay = new Set<Promise<void>>();
+  /** Events that nobody wants yet, and until when they are kept. */
+  private waiting: (StoredEvent & { until: number })[] = [];
   private lookTimer: NodeJS.Timeout | undefined;
+  private expectingUntil = 0;
   private settling = false;
 
   constructor(
@@ -70,7 +75,7 @@ export class EventDelivery {
     for (const seq of this.removing) this.remove.run(seq);
     const stored: StoredEvent[] = [];
     for (const event of [...session, ...turn]) {
-      if (!this.listeners.some((l) => l.wants(event.type))) continue;
+      if (!this.isWanted(event.type) && Date.now() >= this.expectingUntil) continue;
       const { lastInsertRowid } = this.insert.run(this.owner, event.type, JSON.stringify(event.payload));
       stored.push({ event, seq: Number(lastInsertRowid) });
     }
@@ -80,26 +85,32 @@ export class EventDelivery {
   /** After the commit: delivers what `record` stored, in order. */
   deliver(stored: readonly StoredEvent[]): void {
     this.removing = [];
-    for (const { event, seq } of stored) this.track(this.pass(event, seq));
+    for (const { event, seq } of stored) {
+      if (this.isWanted(event.type)) this.track(this.pass(event, seq));
+      else this.keep({ event, seq });
+    }
+  }
+
+  /**
+   * To be called where programs of other processes connect: for a while from now on, events are kept for those that were bound
+   * before a restart and have yet to come back. What they hear of are the turns that this process takes over first of all.
+   */
+  expectConsumers(): void {
+    this.expectingUntil = Date.now() + EXPECT_MS;
   }
 
   /**
    * Delivers, in the background, what processes that are gone left behind. Functions may be bound only later, when their
    * workers have come back, so what nobody wants yet is kept for a while before it is let go.
    */
-  recover(isGone: (owner: string) => boolean): void {
+  recover(hasEnded: (owner: string) => boolean): void {
     const rows = this.db.prepare('SELECT seq, owner, type, payload FROM outbox ORDER BY seq').all() as OutboxRow[];
-    const open = rows.filter((row) => isGone(row.owner));
-    const deadline = Date.now() + REBIND_MS;
-    const look = (): void => {
-      const late = Date.now() >= deadline;
-      for (const row of open.splice(0)) {
-        if (!late && !this.listeners.some((l) => l.wants(row.type))) open.push(row);
-        else this.track(this.pass({ type: row.type, payload: JSON.parse(row.payload) as unknown } as OutboxEvent, row.seq));
-      }
-      if (open.length > 0) this.lookTimer = setTimeout(look, REBIND_LOOK_MS).unref();
-    };
-    look();
+    for (const { seq, owner, type, payload } of rows) {
+      if (!hasEnded(owner)) continue;
+      const event = { type, payload: JSON.parse(payload) as unknown } as OutboxEvent;
+      if (this.isWanted(type)) this.track(this.pass(event, seq));
+      else this.keep({ event, seq });
+    }
   }
 
   /** Waits for deliveries that are under way, for at most `graceMs`. */
@@ -112,6 +123,27 @@ export class EventDelivery {
   /** True while rows of events that were delivered wait for a commit that removes them. */
   get hasDelivered(): boolean {
     return this.delivered.length > 0;
+  }
+
+  private isWanted(type: string): boolean {
+    return this.listeners.some((listeners) => listeners.wants(type));
+  }
+
+  /** Keeps an event until somebody wants it, for a while. */
+  private keep(stored: StoredEvent): void {
+    this.waiting.push({ ...stored, until: Date.now() + REBIND_MS });
+    this.lookTimer ??= setTimeout(() => this.look(), REBIND_LOOK_MS).unref();
+  }
+
+  private look(): void {
+    this.lookTimer = undefined;
+    if (this.settling) return; // the rows stay for the next start
+    const now = Date.now();
+    for (const kept of this.waiting.splice(0)) {
+      if (now < kept.until && !this.isWanted(kept.event.type)) this.waiting.push(kept);
+      else this.track(this.pass(kept.event, kept.seq));
+    }
+    if (this.waiting.length > 0) this.lookTimer = setTimeout(() => this.look(), REBIND_LOOK_MS).unref();
   }
 
   private track(delivery: Promise<void>): void {

@@ -37,6 +37,22 @@ export const NEVER_FOR_A_MODEL: readonly string[] = [
   'queue::*',
 ];
 
+/**
+ * Functions with which a call made for a model would decide over itself, or over what binds it. They stay closed to it also when a
+ * function that it may call passes its call on.
+ */
+const OVER_ITSELF = [
+  'approval::*',
+  'configuration::*',
+  'harness::function::*',
+  'harness::on-config-change',
+  'engine::unregister_trigger',
+].map((row) => ({ row, glob: compileGlob(row) }));
+
+/** True for a function that a call made for a model may not reach by any way; an operator can lift a row. */
+export const isClosedToModels = (functionId: string, lifted: readonly string[]): boolean =>
+  OVER_ITSELF.some(({ row, glob }) => glob.matches(functionId) && !lifted.includes(row));
+
 /** The rows that are in force when the operator lifts some. */
 export function neverGlobs(lifted: readonly string[]): readonly Glob[] {
   const key = lifted.join('\n');
