@@ -71,7 +71,7 @@ export class HealthController {
   private async disk(): Promise<HealthIndicatorResult> {
     const disk = this.indicators.check('disk');
     const free_bytes = await this.vitals.freeBytes();
-    if (free_bytes < DISK_DOWN) return disk.down({ free_bytes, message: 'the disk is nearly full: sends will be refused' });
+    if (free_bytes < DISK_DOWN) return disk.down({ free_bytes, message: 'the disk is nearly full: sends are refused once it is' });
     return free_bytes < DISK_DEGRADED ? disk.degraded({ free_bytes }) : disk.up({ free_bytes });
   }
 

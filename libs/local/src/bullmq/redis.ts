@@ -30,8 +30,12 @@ export function connection(url: string, { patient }: { patient: boolean }): Redi
  * throw away what it holds when it is full.
  */
 export async function checkRedis(url: string): Promise<void> {
+  if (!/^rediss?:\/\//.test(url)) throw new HarnessError('queue/redis_unreachable', 'REDIS_URL must begin with redis:// or rediss://');
   const redis = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => null, connectTimeout: START_MS });
-  redis.on('error', () => undefined);
+  let told: unknown; // what a command that fails says is only that the connection is closed
+  redis.on('error', (error) => {
+    told = error;
+  });
   try {
     await redis.connect();
     const policy = /maxmemory_policy:(\S+)/.exec(await redis.info('memory'))?.[1] ?? 'noeviction';
@@ -41,7 +45,9 @@ export async function checkRedis(url: string): Promise<void> {
     }
   } catch (error) {
     if (error instanceof HarnessError) throw error;
-    throw new HarnessError('queue/redis_unreachable', `REDIS_URL leads to no Redis that answers: ${errorMessage(error)}`, { cause: error });
+    throw new HarnessError('queue/redis_unreachable', `REDIS_URL leads to no Redis that answers: ${errorMessage(told ?? error)}`, {
+      cause: error,
+    });
   } finally {
     redis.disconnect();
   }

@@ -19,7 +19,7 @@ export async function openRemote({ url, token, log }: OpenRemoteOptions): Promis
   const bus = await connectSdk(url, {
     name: `harness-cli:${process.pid}`,
     ...(token === undefined ? {} : { token }),
-    log: (level, message) => log?.(level === 'error' ? 'warn' : level, message, {}),
+    log: (level, message) => log?.('debug', `${level}: ${message}`, {}),
   });
   const shown = withoutPassword(url);
   try {

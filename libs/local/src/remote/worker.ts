@@ -24,7 +24,7 @@ export async function connectToWorker(
     return await connectSdk(gateway.url, {
       name: `harness-cli:${process.pid}`,
       ...(token === undefined ? {} : { token }),
-      log: (level, message) => log(level === 'error' ? 'warn' : level, message, {}),
+      log: (level, message) => log('debug', `${level}: ${message}`, {}),
     });
   } catch (error) {
     log('warn', `the worker that serves this folder cannot be reached: ${WITHOUT}`, { error: errorMessage(error) });

@@ -154,7 +154,7 @@ export class Attempt {
   private terminal(frame: StreamFrame & { type: 'done' | 'error' }): AttemptOutcome | Promise<undefined> {
     const message = frame.type === 'done' ? frame.message : frame.error;
     if (typeof message !== 'object' || message === null || !Array.isArray(message.content))
-      return this.malformed(`a ${frame.type} frame without its message`);
+      return this.malformed(`the ${frame.type} frame without its message`);
     if (message.stop_reason === 'aborted' || (frame.type === 'done' && message.stop_reason !== 'error')) return { kind: 'done', message };
     const kind = kindOf(message.error_kind);
     const text = message.error_message ?? '';

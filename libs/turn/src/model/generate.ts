@@ -15,7 +15,10 @@ import type { TurnFailure } from '../machine/decision.js';
 import type { TurnRecord } from '../record/record.js';
 import { MessageAccumulator } from './accumulator.js';
 import { admitMessage } from './admit.js';
-import { cleanContent } from './text.js';
+import { cleanContent, cut } from './text.js';
+
+/** How much of what a provider says of an error is kept, in characters. */
+const MAX_ERROR_TEXT = 4_000;
 
 /** One generation to ask the router for. */
 export interface Generation {
@@ -104,7 +107,12 @@ export async function generate(
   }
   const admission = admitMessage(terminal.message, { model, provider: provider ?? '', now: options.now() });
   if ('fault' in admission) return { kind: 'failed', partial: partial(), failure: unusable(admission.fault, model) };
-  const message = { ...admission.message, content: cleanContent(admission.message.content) };
+  const { error_message: said } = admission.message;
+  const message = {
+    ...admission.message,
+    content: cleanContent(admission.message.content),
+    ...(said == null ? {} : { error_message: cut(said, MAX_ERROR_TEXT) }),
+  };
   if (!terminal.failed && message.stop_reason !== 'error' && message.stop_reason !== 'aborted') return { kind: 'message', message };
   const { response } = await answer;
   return { kind: 'failed', partial: message.content.length > 0 ? message : partial(), failure: failureOfMessage(message, response) };
