@@ -288,7 +288,7 @@ describe('C21 router::chat ends streams that stall or break', () => {
   it('refuses frames that are none', async () => {
     await open();
     await rig.provider('p', [(writer) => void writer.send(null), (writer) => void writer.send({ type: 'done' })]);
-    for (const what of ['a frame without a type', 'a done frame without its message']) {
+    for (const what of ['a frame without a type', 'the done frame without its message']) {
       const { frames, response } = await rig.chat({ provider: 'p' });
       expect(terminals(frames)).toBe(1);
       expect(response.error).toMatchObject({ code: 'router/provider_rejected', message: `provider p sent ${what}` });
