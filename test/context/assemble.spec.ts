@@ -104,7 +104,7 @@ describe('context::assemble', () => {
       { system_prompt: 'Be kind.', tools, parts: { skills: 'x'.repeat(8) } },
     );
     expect(answer.messages).toEqual(messages);
-    expect(answer.system_prompt).toMatch(/^Be kind\.\n\n[\s\S]+\n\nBefore\.$/);
+    expect(answer.system_prompt).toMatch(/^Be kind\.\n\n[\s\S]+\n\n<notes>\nBefore\.\n<\/notes>$/);
     expect(answer.applied).toMatchObject({ compacted: false, pruned: false, capped_parts: 0, initial_token_count: answer.token_count });
     const { by_role, system_prompt_tokens, tools_tokens, by_part, estimator } = answer.breakdown;
     expect([by_role, by_part, estimator]).toEqual([{ user: 15, assistant: 20, function_result: 0, custom: 0 }, { skills: 2 }, 'heuristic']);

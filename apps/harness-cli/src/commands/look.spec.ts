@@ -281,13 +281,14 @@ describe('serve', () => {
   it('C49 says that it is ready, drains once and exits with 0', async () => {
     const runtime = new FakeRuntime();
     const signals = new EventEmitter();
-    const open = (options: { role: string }) => {
+    const open = async (options: RuntimeRequest) => {
       expect(options.role).toBe('worker');
+      await options.prepare?.(runtime);
       setTimeout(() => {
         runtime.play([ended('failed', { reason: 'router.permanent', result_error: 'no' })]);
         signals.emit('SIGTERM');
       }, 100);
-      return Promise.resolve(runtime);
+      return runtime;
     };
     const { code, stdout, stderr } = await run(['serve'], { runtime, signals, open });
     expect({ code, first: runtime.closes[0] }).toEqual({ code: 0, first: 10_000 });
