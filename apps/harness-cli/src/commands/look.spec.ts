@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { MessageItem, SessionMeta, StatusReport } from '#libs/contracts';
 import { ended, FakeRuntime, run } from '../../test/fake.js';
+import type { RuntimeRequest } from '../cli/open-runtime.js';
 
 const NOW = 1_700_000_000_000;
 const meta = (session_id: string, more: Partial<SessionMeta> = {}): SessionMeta => ({
