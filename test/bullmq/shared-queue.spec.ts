@@ -118,7 +118,7 @@ describe.skipIf(!hasRedis)('workers that share their steps by Redis (skipped whe
     expect(shared.calls.get('s_again')).toBe(turns);
   });
 
-  it('leave their steps to the others when they are closed', async () => {
+  it('C43 leave their steps to the others when they are closed', async () => {
     const shared = await workers(2, await RedisServer.start());
     const [rig, other] = shared.rigs as [TurnRig, TurnRig];
     const sent = await Promise.all(Array.from({ length: 20 }, (_, n) => rig.send(`message ${n}`)));
