@@ -147,28 +147,15 @@ describe.skipIf(!hasRedis)('workers that share their steps by Redis (skipped whe
   it('C44 tell health that Redis is away, and that it is back', async () => {
     const redis = await RedisServer.start();
     const { vitals } = first(await workers(1, redis)).runtime;
-    await vitals?.dependency?.ping();
+    const health = (): Promise<string> | undefined =>
+      vitals?.dependency?.ping().then(
+        () => 'up',
+        () => 'down',
+      );
+    expect(await health()).toBe('up');
     await redis.kill();
-    await expect
-      .poll(
-        () =>
-          vitals?.dependency?.ping().then(
-            () => 'up',
-            () => 'down',
-          ),
-        { timeout: 5_000 },
-      )
-      .toBe('down');
+    await expect.poll(health, { timeout: 5_000 }).toBe('down');
     await redis.up();
-    await expect
-      .poll(
-        () =>
-          vitals?.dependency?.ping().then(
-            () => 'up',
-            () => 'down',
-          ),
-        { timeout: 5_000 },
-      )
-      .toBe('up');
+    await expect.poll(health, { timeout: 5_000 }).toBe('up');
   });
 });

@@ -8,7 +8,8 @@ import {
   HealthIndicatorService,
 } from '@nestjs/terminus';
 import { errorMessage } from '#libs/contracts';
-import { VITALS, type WorkerVitals } from './vitals.js';
+import type { Vitals } from '#libs/local';
+import { VITALS } from './vitals.js';
 
 /** How long a write, or an answer, may take before what it is asked of counts as down, in ms. */
 const SOON_MS = 3_000;
@@ -24,7 +25,7 @@ export class HealthController {
   constructor(
     @Inject(HealthCheckService) private readonly health: HealthCheckService,
     @Inject(HealthIndicatorService) private readonly indicators: HealthIndicatorService,
-    @Inject(VITALS) private readonly vitals: WorkerVitals,
+    @Inject(VITALS) private readonly vitals: Vitals,
   ) {}
 
   @Get('live')

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Vitals } from '#libs/local';
 import type { FeedEvent, LiveFeed } from '#libs/turn';
-import type { WorkerVitals } from './vitals.js';
 
 /** Buckets of durations, in seconds. */
 const COMMIT_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1];
@@ -29,7 +29,7 @@ export class Metrics {
   private readonly turnTime = this.histogram('harness_turn_seconds', 'How long turns took, waiting included', TURN_SECONDS);
   private readonly commitTime = this.histogram('harness_commit_seconds', 'How long a durable commit took', COMMIT_SECONDS);
 
-  constructor(vitals: WorkerVitals) {
+  constructor(vitals: Vitals) {
     const { registry } = this;
     collectDefaultMetrics({ register: registry, prefix: 'harness_' });
     this.gauge('harness_queue_running', 'Steps that run in this process', () => vitals.queue.running);

@@ -4,12 +4,13 @@ import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { TerminusModule } from '@nestjs/terminus';
 import { HarnessError } from '#libs/contracts';
+import type { Vitals } from '#libs/local';
 import type { LiveFeed } from '#libs/turn';
 import { HealthController } from './health.controller.js';
 import { MetricsController } from './metrics.controller.js';
 import { Metrics } from './metrics.js';
 import type { ServiceSettings } from './settings.js';
-import { VITALS, type WorkerVitals } from './vitals.js';
+import { VITALS } from './vitals.js';
 
 /** A service that listens. */
 export interface Service {
@@ -19,7 +20,7 @@ export interface Service {
 }
 
 /** Health and metrics of a worker over HTTP. The default port being busy makes it take a free one; else throws `service/port_unavailable`. */
-export async function listen(vitals: WorkerVitals, feed: LiveFeed, settings: ServiceSettings): Promise<Service> {
+export async function listen(vitals: Vitals, feed: LiveFeed, settings: ServiceSettings): Promise<Service> {
   const metrics = new Metrics(vitals);
 
   @Module({

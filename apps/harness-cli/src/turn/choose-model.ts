@@ -44,7 +44,7 @@ export function chooseModel(catalog: Catalog, options: Wanted, defaults: Wanted)
   const keyed = catalog.providers.find((provider) => hasKey(provider) && firstModel(catalog, provider.id) !== undefined);
   if (keyed !== undefined) {
     const model = firstModel(catalog, keyed.id) as Model;
-    return { model: model.id, provider: keyed.id, why: `${keyed.credential_env_var ?? keyed.id} is set` };
+    return { model: model.id, provider: keyed.id, why: `${keyed.credential_env_var} is set` };
   }
   const demo = firstModel(catalog, DEMO);
   if (demo === undefined)
@@ -53,7 +53,8 @@ export function chooseModel(catalog: Catalog, options: Wanted, defaults: Wanted)
 }
 
 /** A provider that takes no key, such as a program that has connected, answers only who names it. */
-const hasKey = (provider: ProviderInfo): boolean => provider.credential_env_var != null && provider.configured && provider.available;
+const hasKey = (provider: ProviderInfo): provider is ProviderInfo & { credential_env_var: string } =>
+  provider.credential_env_var != null && provider.configured && provider.available;
 const firstModel = ({ models }: Catalog, provider: string): Model | undefined => models.find((model) => model.provider === provider);
 
 function keysHint({ providers }: Catalog): string {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
-import { Queue, UnrecoverableError, Worker } from 'bullmq';
+import { Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { errorMessage, type TurnStepPayload } from '#libs/contracts';
 import { isLive, type StepHandler } from '#libs/turn';
 import type { ProcessRegistry } from '../processes/registry.js';
 import { within } from '../processes/within.js';
-import type { SqliteConnection, SqliteWriter } from '../sqlite/index.js';
+import type { SqliteConnection, SqliteStatement, SqliteWriter } from '../sqlite/index.js';
 import { type QueueOptions, SqliteStepQueue } from '../turns/queue.js';
 import { recordOf, type TurnRow } from '../turns/rows.js';
 import { connection } from './redis.js';
@@ -41,18 +41,20 @@ export class SharedStepQueue extends SqliteStepQueue {
   private readonly name: string;
   private readonly redis: Redis;
   private readonly queue: Queue<Wake>;
+  private readonly selectQueued: SqliteStatement;
   private worker: Worker<Wake> | undefined;
   private recovery: NodeJS.Timeout | undefined;
   /** True while Redis does not take jobs. */
   private alone = false;
 
   constructor(
-    private readonly database: SqliteConnection,
+    database: SqliteConnection,
     writer: SqliteWriter,
     processes: ProcessRegistry,
     private readonly shared: SharedQueueOptions,
   ) {
     super(database, writer, processes, shared);
+    this.selectQueued = database.prepare('SELECT * FROM turns WHERE job_step IS NOT NULL');
     this.name = `harness-turn-${createHash('sha256').update(realpathSync(shared.dataDir)).digest('hex').slice(0, 16)}`;
     this.redis = shared.redis;
     this.queue = new Queue<Wake>(this.name, { connection: this.redis, skipWaitingForReady: true });
@@ -144,7 +146,7 @@ export class SharedStepQueue extends SqliteStepQueue {
     if (row === undefined || row.job_step === null || !isLive(recordOf(row)) || this.stopping) return;
     const mine = row.owner === this.processes.owner;
     if (this.running.has(row.session_id) || !(mine || (await this.claim(row)))) return;
-    const run = this.runClaimed({ session_id: row.session_id, turn_id: row.turn_id, step: row.job_step });
+    const run = this.handler?.({ session_id: row.session_id, turn_id: row.turn_id, step: row.job_step }) ?? Promise.resolve();
     this.running.set(row.session_id, run);
     this.beat();
     try {
@@ -155,20 +157,17 @@ export class SharedStepQueue extends SqliteStepQueue {
     }
   }
 
-  private async runClaimed(payload: TurnStepPayload): Promise<void> {
-    if (this.handler === undefined) throw new UnrecoverableError('this process runs no steps');
-    await this.handler(payload);
-  }
-
-  /** Finds queued steps that no job speaks of: of processes that died between commit and job, and of a Redis that lost them. */
+  /**
+   * Finds queued steps that no job speaks of: of processes that died between commit and job, and of a Redis that lost them. Those of
+   * processes that are gone are found by `leftBehind`.
+   */
   private recover(): void {
     if (this.stopping) return;
     this.recovery = setTimeout(() => {
       try {
-        const rows = this.database.prepare('SELECT * FROM turns WHERE job_step IS NOT NULL').all() as TurnRow[];
-        for (const row of rows) {
+        for (const row of this.selectQueued.all() as TurnRow[]) {
           const idle = row.owner === this.processes.owner && !this.running.has(row.session_id);
-          if (idle || row.owner === null || this.processes.isGone(row.owner, Date.now())) this.add(row, row.not_before);
+          if (idle || row.owner === null) this.add(row, row.not_before);
         }
       } catch (error) {
         this.trouble('looking for steps failed', error);

@@ -1,6 +1,6 @@
 import { HarnessError, withoutPassword } from '#libs/contracts';
-import { connectSdk } from '#libs/iii';
 import type { OpenRuntimeOptions } from '../runtime/api.js';
+import { connect } from './connect.js';
 import { RemoteRuntime } from './runtime.js';
 
 /** How long the first answer may take, in ms. */
@@ -16,11 +16,7 @@ interface OpenRemoteOptions {
 
 /** Connects to a harness that runs somewhere else. Throws `harness/unreachable`, with the reason. */
 export async function openRemote({ url, token, log }: OpenRemoteOptions): Promise<RemoteRuntime> {
-  const bus = await connectSdk(url, {
-    name: `harness-cli:${process.pid}`,
-    ...(token === undefined ? {} : { token }),
-    log: (level, message) => log?.('debug', `${level}: ${message}`, {}),
-  });
+  const bus = await connect(url, token, log);
   const shown = withoutPassword(url);
   try {
     await bus.trigger({ function_id: 'engine::workers::list', payload: {}, timeoutMs: ANSWER_MS }).catch((error: unknown) => {

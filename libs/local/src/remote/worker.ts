@@ -1,7 +1,8 @@
 import { errorMessage } from '#libs/contracts';
-import { connectSdk, type SdkBus } from '#libs/iii';
+import type { SdkBus } from '#libs/iii';
 import type { ProcessRegistry } from '../processes/registry.js';
 import type { OpenRuntimeOptions } from '../runtime/api.js';
+import { connect } from './connect.js';
 
 const WITHOUT = 'this process does without what other programs have connected to it';
 
@@ -21,11 +22,7 @@ export async function connectToWorker(
     return null;
   }
   try {
-    return await connectSdk(gateway.url, {
-      name: `harness-cli:${process.pid}`,
-      ...(token === undefined ? {} : { token }),
-      log: (level, message) => log('debug', `${level}: ${message}`, {}),
-    });
+    return await connect(gateway.url, token, log);
   } catch (error) {
     log('warn', `the worker that serves this folder cannot be reached: ${WITHOUT}`, { error: errorMessage(error) });
     return null;
