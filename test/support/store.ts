@@ -1,17 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type DynamicModule, type INestMicroservice, Module, type Type } from '@nestjs/common';
+import type { INestMicroservice, Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import type { JsonValue } from '#libs/contracts';
 import { BUS, BusErrorFilter, IiiTransport, type LocalBus, LocalEngine } from '#libs/iii';
-import { ProcessRegistry } from '../../libs/local/src/processes/registry.js';
+import { GivenModule, partsOf } from '../../libs/local/src/runtime/given.module.js';
 import { closeStore, openStore, type Store } from '../../libs/local/src/runtime/store.js';
-import { SessionRepository } from '../../libs/local/src/sessions/repository.js';
-import { SqliteTranscript } from '../../libs/local/src/sessions/transcript.js';
-import { DATABASE, SqliteWriter } from '../../libs/local/src/sqlite/index.js';
-import { StoreCommits } from '../../libs/local/src/turns/commits.js';
-import { EventDelivery } from '../../libs/local/src/turns/delivery.js';
 
 /** A store over real files with some modules on an engine of its own, as one process would have it. */
 export interface TestStore {
@@ -38,7 +33,7 @@ export async function openTestStore(modules: Type<unknown>[], dataDir: string = 
   const store = await openStore({ dataDir, durability: 'process', concurrency: () => 4, report });
   const engine = new LocalEngine({ report });
   const bus = engine.connect({ name: 'test' });
-  const module = await Test.createTestingModule({ imports: [parts(bus, store), ...modules] }).compile();
+  const module = await Test.createTestingModule({ imports: [GivenModule.of([[BUS, bus], ...partsOf(store)]), ...modules] }).compile();
   const app = module.createNestMicroservice({ strategy: new IiiTransport(bus) });
   app.useLogger(false);
   app.useGlobalFilters(new BusErrorFilter());
@@ -56,24 +51,6 @@ export async function openTestStore(modules: Type<unknown>[], dataDir: string = 
       await closeStore(store);
     },
   };
-}
-
-@Module({})
-class StoreParts {}
-
-function parts(bus: LocalBus, store: Store): DynamicModule {
-  const values: [unknown, unknown][] = [
-    [BUS, bus],
-    [DATABASE, store.db],
-    [SqliteWriter, store.writer],
-    [SessionRepository, store.repository],
-    [SqliteTranscript, store.transcript],
-    [StoreCommits, store.commits],
-    [ProcessRegistry, store.processes],
-    [EventDelivery, store.delivery],
-  ];
-  const providers = values.map(([provide, useValue]) => ({ provide: provide as symbol, useValue }));
-  return { module: StoreParts, global: true, providers, exports: providers.map((p) => p.provide) };
 }
 
 /** A user message of one text. */

@@ -3,14 +3,9 @@ import { BUS, type LocalBus } from '#libs/iii';
 import { CLOCK, FEED, JOURNAL, type LiveFeed, STEP_QUEUE, systemClock, TRANSCRIPT, TurnModule } from '#libs/turn';
 import { ApprovalInbox } from '../approval/index.js';
 import { ConfigurationBusModule, ConfigurationModule, type LiveConfiguration } from '../configuration/index.js';
-import { ProcessRegistry } from '../processes/registry.js';
 import { QueueModule } from '../queue/index.js';
 import { SessionsModule } from '../sessions/index.js';
-import { SessionRepository } from '../sessions/repository.js';
-import { SqliteTranscript } from '../sessions/transcript.js';
-import { DATABASE, SqliteWriter } from '../sqlite/index.js';
-import { StoreCommits } from '../turns/commits.js';
-import { EventDelivery } from '../turns/delivery.js';
+import { type Given, GivenModule, partsOf } from './given.module.js';
 import { PROVIDER_MODULES } from './providers.js';
 import { modulesOf, type Sibling } from './siblings.js';
 import type { Store } from './store.js';
@@ -26,30 +21,17 @@ export interface EmbeddedParts {
   modules: (Type | DynamicModule)[];
 }
 
-/** Gives the parts of the runtime to every module. */
-@Module({})
-class PartsModule {
-  static forRoot({ bus, feed, store }: EmbeddedParts): DynamicModule {
-    const values: [unknown, unknown][] = [
-      [BUS, bus],
-      [FEED, feed],
-      [CLOCK, systemClock],
-      [JOURNAL, store.journal],
-      [TRANSCRIPT, store.transcript],
-      [STEP_QUEUE, store.queue],
-      [DATABASE, store.db],
-      [SqliteWriter, store.writer],
-      [SessionRepository, store.repository],
-      [SqliteTranscript, store.transcript],
-      [StoreCommits, store.commits],
-      [ProcessRegistry, store.processes],
-      [EventDelivery, store.delivery],
-      [ApprovalInbox, store.approvals],
-    ];
-    const providers = values.map(([provide, useValue]) => ({ provide: provide as symbol, useValue }));
-    return { module: PartsModule, global: true, providers, exports: providers.map((p) => p.provide) };
-  }
-}
+/** What every module of the runtime may ask for. */
+const givenOf = ({ bus, feed, store }: EmbeddedParts): Given[] => [
+  [BUS, bus],
+  [FEED, feed],
+  [CLOCK, systemClock],
+  [JOURNAL, store.journal],
+  [TRANSCRIPT, store.transcript],
+  [STEP_QUEUE, store.queue],
+  [ApprovalInbox, store.approvals],
+  ...partsOf(store),
+];
 
 /** The embedded runtime as a Nest application: the turn loop and the local siblings on one in-process engine. */
 @Module({})
@@ -58,7 +40,7 @@ export class EmbeddedModule {
     return {
       module: EmbeddedModule,
       imports: [
-        PartsModule.forRoot(parts),
+        GivenModule.of(givenOf(parts)),
         ConfigurationModule.forRoot({ configuration: parts.configuration }),
         ConfigurationBusModule,
         ...parts.modules,
