@@ -29,6 +29,20 @@ module.exports = {
       to: { path: '^libs/(hooks|prompts)/', pathNot: '^libs/$1/' },
     },
     {
+      name: 'conformance-sees-the-bus-alone',
+      comment: 'the conformance run judges any harness from outside: it knows the contract and the bus, and nothing of this loop.',
+      severity: 'error',
+      from: { path: '^libs/conformance/' },
+      to: { path: '^(apps|libs)/', pathNot: '^libs/(conformance|iii|contracts)/' },
+    },
+    {
+      name: 'conformance-is-for-apps',
+      comment: 'the loop and its runtime do not know that they are judged.',
+      severity: 'error',
+      from: { path: '^libs/', pathNot: '^libs/conformance/' },
+      to: { path: '^libs/conformance/' },
+    },
+    {
       name: 'apps-apart',
       comment: 'an app does not import another app; what both need belongs in a lib.',
       severity: 'error',

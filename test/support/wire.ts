@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { HookPoint } from '#libs/contracts';
 
+export { withoutDescriptions } from '#libs/conformance';
+
 /** A function or trigger type as the contract publishes it. */
 export interface Published {
   name: string;
@@ -36,14 +38,3 @@ export const facts = JSON.parse(readFileSync(new URL('../fixtures/wire/facts.jso
   allowed: string[];
   defaults: { max_children: number; system_prompt_strategy: string; expose: string };
 };
-
-/** Removes description texts (not properties of that name), which are ours to choose. */
-export function withoutDescriptions(node: unknown, names = false): unknown {
-  if (Array.isArray(node)) return node.map((item) => withoutDescriptions(item));
-  if (typeof node !== 'object' || node === null) return node;
-  return Object.fromEntries(
-    Object.entries(node)
-      .filter(([key, value]) => names || key !== 'description' || typeof value !== 'string')
-      .map(([key, value]) => [key, withoutDescriptions(value, key === 'properties' || key === 'definitions')]),
-  );
-}

@@ -2,6 +2,7 @@ import type { CommandClass } from '../cli/command.js';
 import { ApprovalsCommand } from './approvals.command.js';
 import { ApproveCommand } from './approve.command.js';
 import { CompletionCommand } from './completion.command.js';
+import { ConformanceCommand } from './conformance.command.js';
 import { DenyCommand } from './deny.command.js';
 import { DoctorCommand } from './doctor.command.js';
 import { FunctionsCommand } from './functions.command.js';
@@ -31,5 +32,6 @@ export const COMMANDS: readonly CommandClass[] = [
   ModelsCommand,
   ServeCommand,
   DoctorCommand,
+  ConformanceCommand,
   CompletionCommand,
 ];
