@@ -16,7 +16,12 @@ export type ChainOutcome =
  * away, takes too long or answers what it may not has failed: `fail_closed` makes that a denial, `fail_open` goes on
  * without it. The chain keeps no state between calls, so any number run side by side.
  */
-export async function runChain(bus: Bus, chain: readonly HookBinding[], input: HookInput, signal?: AbortSignal): Promise<ChainOutcome> {
+export async function runChain(
+  bus: Pick<Bus, 'trigger'>,
+  chain: readonly HookBinding[],
+  input: HookInput,
+  signal?: AbortSignal,
+): Promise<ChainOutcome> {
   let current = input;
   let annotations: JsonObject | null = null;
   for (const hook of chain) {
@@ -45,7 +50,7 @@ export async function runChain(bus: Bus, chain: readonly HookBinding[], input: H
 
 type Answer = { kind: 'answered'; output: ReturnType<typeof readOutput> } | { kind: 'failed'; why: string };
 
-async function ask(bus: Bus, hook: HookBinding, input: HookInput, signal: AbortSignal | undefined): Promise<Answer> {
+async function ask(bus: Pick<Bus, 'trigger'>, hook: HookBinding, input: HookInput, signal: AbortSignal | undefined): Promise<Answer> {
   try {
     const value = await bus.trigger({
       function_id: hook.function_id,

@@ -16,4 +16,6 @@ export * from './record/record.js';
 export * from './record/totals.js';
 export { answerParent } from './spawn/answer-parent.js';
 export { LOOP_PORTS } from './tokens.js';
+export { pendingSpan, turnSpan } from './tracing/ended.js';
+export { newSpanId, parseTraceparent, traceOf, traceparentOf } from './tracing/ids.js';
 export * from './turn.module.js';

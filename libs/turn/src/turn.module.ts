@@ -15,6 +15,8 @@ import {
   type Journal,
   SETTINGS,
   type SettingsSource,
+  SPANS,
+  type SpanSink,
   TRANSCRIPT,
   type Transcript,
 } from './ports/index.js';
@@ -28,7 +30,7 @@ import { LOOP_PORTS } from './tokens.js';
     TurnEvents,
     {
       provide: LOOP_PORTS,
-      inject: [BUS, JOURNAL, TRANSCRIPT, SETTINGS, FEED, CLOCK, HookRegistry],
+      inject: [BUS, JOURNAL, TRANSCRIPT, SETTINGS, FEED, CLOCK, HookRegistry, SPANS],
       useFactory: (
         bus: Bus,
         journal: Journal,
@@ -37,6 +39,7 @@ import { LOOP_PORTS } from './tokens.js';
         feed: Feed,
         clock: Clock,
         hooks: HookRegistry,
+        spans: SpanSink,
       ): LoopPorts => ({
         bus,
         journal,
@@ -45,6 +48,7 @@ import { LOOP_PORTS } from './tokens.js';
         feed,
         clock,
         hooks,
+        spans,
       }),
     },
     { provide: TurnExecutor, inject: [LOOP_PORTS], useFactory: (ports: LoopPorts) => new TurnExecutor(ports) },

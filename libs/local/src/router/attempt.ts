@@ -1,5 +1,5 @@
 import type { AssistantMessage, ProviderStreamRequest, StreamFrame } from '#libs/contracts';
-import type { Bus, Channel } from '#libs/iii';
+import type { Bus, Channel, TraceContext } from '#libs/iii';
 import { codeOfKind, type Failure, failureOfCall, kindOf, ROUTER_CODES } from './errors.js';
 import { PartialMessage } from './partial.js';
 import { streamFunction } from './providers.js';
@@ -48,6 +48,7 @@ export class Attempt {
     private readonly request: Omit<ProviderStreamRequest, 'writer_ref'>,
     private readonly sink: FrameSink,
     private readonly limits: AttemptLimits,
+    private readonly trace: TraceContext | undefined,
   ) {}
 
   async run(): Promise<AttemptOutcome> {
@@ -92,6 +93,7 @@ export class Attempt {
         function_id: streamFunction(this.provider),
         payload: { writer_ref: channel.writerRef, ...this.request } satisfies ProviderStreamRequest,
         timeoutMs,
+        ...(this.trace === undefined ? {} : { trace: this.trace }),
       })
       .then(
         () => this.settle(incomplete(this.provider), SETTLED_GRACE_MS),

@@ -22,8 +22,8 @@ export class RouterChatController {
       'Streams a completion to a channel: finds the provider of the model, passes its frames on and reports how the stream ended.',
     ...schemas.chat,
   })
-  chat(@Payload() request: ChatRequest): Promise<ChatResponse> {
-    return this.chats.stream(request);
+  chat(@Payload() request: ChatRequest, @Ctx() context: InvocationContext): Promise<ChatResponse> {
+    return this.chats.stream(request, context.trace);
   }
 
   /** As a chat without a channel: answers with the whole message. Throws the failure of the chat. */
@@ -32,7 +32,7 @@ export class RouterChatController {
     @Payload() request: ChatCall,
     @Ctx() context: InvocationContext,
   ): Promise<{ message: AssistantMessage; usage: Usage | null; provider: string; model: string }> {
-    const { message, provider, model, failure } = await this.chats.run(request, () => undefined, context.signal);
+    const { message, provider, model, failure } = await this.chats.run(request, () => undefined, context.signal, context.trace);
     if (failure !== undefined) throw new HarnessError(failure.code, failure.message, { retry: failure.retryable ? 'retry' : 'terminal' });
     return { message, usage: message.usage ?? null, provider, model };
   }

@@ -10,8 +10,10 @@ import {
   type StreamFrame,
   type Usage,
 } from '#libs/contracts';
-import { BUS, type Bus } from '#libs/iii';
+import { BUS, type Bus, type TraceContext } from '#libs/iii';
+import { SPANS, type SpanSink } from '#libs/turn';
 import { Attempt, type AttemptLimits, type AttemptOutcome, type FrameSink } from './attempt.js';
+import { AttemptTrace } from './attempt-trace.js';
 import { outputBudget } from './budget.js';
 import { costOf } from './catalog.js';
 import { type Failure, failureOf, isRetryable, ROUTER_CODES, redact } from './errors.js';
@@ -78,14 +80,15 @@ export class ChatService {
     @Inject(BUS) private readonly bus: Bus,
     @Inject(ProviderRegistry) private readonly registry: ProviderRegistry,
     @Optional() @Inject(ROUTER_TIMING) private readonly timing: RetryTiming = systemTiming,
+    @Optional() @Inject(SPANS) private readonly spans: SpanSink | null = null,
   ) {}
 
   /** Streams a chat to the caller's channel; a consumer that closes its end cancels it. */
-  async stream(request: ChatRequest): Promise<ChatResponse> {
+  async stream(request: ChatRequest, trace?: TraceContext): Promise<ChatResponse> {
     const { writer_ref, ...call } = request;
     const writer = this.bus.openWriter(writer_ref);
     try {
-      return responseOf(await this.run(call, (frame) => writer.send(frame), writer.signal));
+      return responseOf(await this.run(call, (frame) => writer.send(frame), writer.signal, trace));
     } finally {
       writer.close();
     }
@@ -95,7 +98,7 @@ export class ChatService {
    * Runs a chat to its end. Each frame goes to `sink`, the terminal one last; `signal` cancels. What fails is a terminal
    * `error` frame and a `failure`; it throws only what `sink` throws.
    */
-  async run(call: ChatCall, sink: FrameSink, signal: AbortSignal): Promise<ChatOutcome> {
+  async run(call: ChatCall, sink: FrameSink, signal: AbortSignal, trace?: TraceContext): Promise<ChatOutcome> {
     const cancellation = new Cancellation();
     const onAbort = (): void => cancellation.cancel();
     if (signal.aborted) cancellation.cancel();
@@ -107,7 +110,7 @@ export class ChatService {
       return await this.refuse(call, '', failureOf(error), sink);
     }
     try {
-      return await this.generate(call, sink, cancellation);
+      return await this.generate(call, sink, cancellation, new AttemptTrace(this.spans, call, trace));
     } finally {
       signal.removeEventListener('abort', onAbort);
       if (id !== null) this.running.delete(id);
@@ -130,7 +133,7 @@ export class ChatService {
     this.running.set(id, chat);
   }
 
-  private async generate(call: ChatCall, sink: FrameSink, cancellation: Cancellation): Promise<ChatOutcome> {
+  private async generate(call: ChatCall, sink: FrameSink, cancellation: Cancellation, trace: AttemptTrace): Promise<ChatOutcome> {
     const settings = this.registry.settings;
     let target: Target;
     try {
@@ -139,19 +142,27 @@ export class ChatService {
       return await this.refuse(call, call.provider ?? '', failureOf(error), sink);
     }
     try {
-      return await this.attempts(target, settings, sink, cancellation);
+      return await this.attempts(target, settings, sink, cancellation, trace);
     } catch (error) {
       return await this.refuse(call, target.provider, withoutSecret(failureOf(error), target.secret), sink);
     }
   }
 
-  private async attempts(target: Target, settings: RouterSettings, sink: FrameSink, cancellation: Cancellation): Promise<ChatOutcome> {
+  private async attempts(
+    target: Target,
+    settings: RouterSettings,
+    sink: FrameSink,
+    cancellation: Cancellation,
+    trace: AttemptTrace,
+  ): Promise<ChatOutcome> {
     const limits = limitsOf(settings);
     for (let tries = 1; ; tries++) {
-      const attempt = new Attempt(this.bus, target.provider, target.request, sink, limits);
+      const traced = trace.begin(target.provider, tries);
+      const attempt = new Attempt(this.bus, target.provider, target.request, sink, limits, traced.trace);
       cancellation.attempt = attempt;
       if (cancellation.cancelled) attempt.abort();
       const outcome = await attempt.run();
+      traced.end(outcome);
       this.registry.seen(target.provider, !(outcome.kind === 'failed' && outcome.failure.code === ROUTER_CODES.providerUnavailable));
       if (outcome.kind !== 'failed') return await this.finish(target, attempt, outcome, sink);
       const failure = withoutSecret(outcome.failure, target.secret);

@@ -29,6 +29,8 @@ export interface OpenRuntimeOptions {
   redisUrl?: string;
   /** How long this process may go without a sign of life before others take its steps, in ms; 30,000 when absent. */
   leaseMs?: number;
+  /** Also exports the traces of turns by OTLP over HTTP, as the `OTEL_*` variables of the environment say. */
+  otlp?: boolean;
   /** Told of what goes wrong in the background. Never gets secrets. */
   log?: (level: 'debug' | 'info' | 'warn' | 'error', message: string, context: { [key: string]: unknown }) => void;
 }

@@ -5,6 +5,7 @@ import { ApprovalInbox } from '../approval/index.js';
 import { ConfigurationBusModule, ConfigurationModule, type LiveConfiguration } from '../configuration/index.js';
 import { QueueModule } from '../queue/index.js';
 import { SessionsModule } from '../sessions/index.js';
+import { TracesModule } from '../traces/index.js';
 import { type Given, GivenModule, partsOf } from './given.module.js';
 import { PROVIDER_MODULES } from './providers.js';
 import { modulesOf, type Sibling } from './siblings.js';
@@ -47,6 +48,7 @@ export class EmbeddedModule {
         TurnModule,
         SessionsModule,
         QueueModule,
+        TracesModule,
         ...modulesOf(parts.siblings),
         ...PROVIDER_MODULES,
       ],

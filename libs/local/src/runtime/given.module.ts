@@ -1,8 +1,11 @@
 import { type DynamicModule, Module, type ValueProvider } from '@nestjs/common';
+import { SPANS } from '#libs/turn';
 import { ProcessRegistry } from '../processes/registry.js';
 import { SessionRepository } from '../sessions/repository.js';
 import { SqliteTranscript } from '../sessions/transcript.js';
 import { DATABASE, SqliteWriter } from '../sqlite/index.js';
+import { SpanRecorder } from '../traces/recorder.js';
+import { SpanTable } from '../traces/span-table.js';
 import { StoreCommits } from '../turns/commits.js';
 import { EventDelivery } from '../turns/delivery.js';
 import type { Store } from './store.js';
@@ -19,6 +22,9 @@ export const partsOf = (store: Store): Given[] => [
   [StoreCommits, store.commits],
   [ProcessRegistry, store.processes],
   [EventDelivery, store.delivery],
+  [SpanTable, store.spans],
+  [SpanRecorder, store.recorder],
+  [SPANS, store.recorder],
 ];
 
 /** Gives what was made outside of Nest to every module. */

@@ -55,6 +55,8 @@ export async function openRuntime(options: OpenRuntimeOptions): Promise<Embedded
     dataDir: options.dataDir,
     durability: configuration.current.harness.durability,
     concurrency: () => configuration.current.harness.concurrency,
+    traces: () => configuration.current.harness.trace_turns,
+    otlp: options.otlp === true && options.role !== 'reader',
     leaseMs: options.leaseMs,
     redisUrl: options.role === 'worker' ? options.redisUrl : undefined,
     report,

@@ -5,6 +5,8 @@ import { ProcessRegistry } from '../processes/registry.js';
 import { SessionRepository } from '../sessions/repository.js';
 import { SqliteTranscript } from '../sessions/transcript.js';
 import { openDatabase, type SqliteConnection, SqliteWriter } from '../sqlite/index.js';
+import { SpanRecorder } from '../traces/recorder.js';
+import { SpanTable } from '../traces/span-table.js';
 import { StoreCommits } from '../turns/commits.js';
 import { EventDelivery } from '../turns/delivery.js';
 import { SqliteJournal } from '../turns/journal.js';
@@ -23,12 +25,19 @@ export interface Store {
   journal: SqliteJournal & Journal;
   approvals: ApprovalInbox;
   guards: SqliteGuards;
+  /** Finished spans, as they are stored and as they come. */
+  spans: SpanTable;
+  recorder: SpanRecorder;
 }
 
 export interface StoreOptions {
   dataDir: string;
   durability: 'power' | 'process';
   concurrency: () => number;
+  /** Traces that are kept; none when absent. */
+  traces?: () => number;
+  /** See `OpenRuntimeOptions`. */
+  otlp?: boolean;
   /** See `OpenRuntimeOptions`. */
   leaseMs?: number | undefined;
   redisUrl?: string | undefined;
@@ -52,7 +61,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const approvals = new ApprovalInbox(db, repository);
   const journal = new SqliteJournal(db, commits, repository, queue, approvals);
   const guards = new SqliteGuards(db, writer, processes, options.report);
-  return { db, writer, processes, repository, transcript, delivery, commits, queue, journal, approvals, guards };
+  const spans = new SpanTable(db);
+  const otlp = options.otlp === true ? (await import('../traces/otlp.js')).otlpExport(options.report) : null;
+  const recorder = new SpanRecorder(spans, writer, { keep: options.traces ?? (() => 0), otlp, report: options.report });
+  return { db, writer, processes, repository, transcript, delivery, commits, queue, journal, approvals, guards, spans, recorder };
 }
 
 type MakeQueue = (
@@ -75,6 +87,7 @@ async function sharedQueues(url: string): Promise<MakeQueue> {
 
 /** Writes what is pending and closes the database; SQLite folds its log file in when the last process leaves. */
 export async function closeStore(store: Store): Promise<void> {
+  await store.recorder.close();
   await store.writer.close();
   store.db.close();
 }

@@ -7,6 +7,9 @@ import type { CallResult } from '../machine/decision.js';
 import { hookDenied, refusedResult, stoppedResult } from '../machine/results.js';
 import { compilePolicy } from '../policy/policy.js';
 import { isLive } from '../record/record.js';
+import { resultError } from '../tracing/ended.js';
+import { toolSpan } from '../tracing/genai.js';
+import { RunTrace } from '../tracing/run-trace.js';
 
 /**
  * Runs one call under the policy of the session's live turn, between the hooks of its points, and gives its captured result. Without a
@@ -46,17 +49,23 @@ export async function functionTrigger(
     const refusal = planned?.refusal ?? { code: 'policy_denied' as const, message: policy.refusal(base.function_id) ?? 'no turn is live' };
     return answer(refusedResult(base.function_id, refusal));
   }
-  const hooks = new HookPoints(ports, signal);
+  const { name, attributes } = toolSpan(planned.function_id, call.id);
+  const trace = new RunTrace(ports, record, { name, attributes });
+  const ended = (result: CallResult): FunctionTriggerResponse => {
+    trace.end(resultError(result));
+    return answer(result);
+  };
+  const hooks = new HookPoints(ports, signal, trace);
   const verdict = await hooks.preTrigger(record, planned, null);
-  if (verdict.kind === 'deny') return answer(hookDenied(planned.function_id, verdict.by, verdict.reason));
+  if (verdict.kind === 'deny') return ended(hookDenied(planned.function_id, verdict.by, verdict.reason));
   if (verdict.kind === 'hold') return { ...base, pending: true, pending_timeout_ms: Math.max(0, verdict.expires_at - clock.now()) };
-  if (signal.aborted) return answer(stoppedResult(base.function_id, false));
+  if (signal.aborted) return ended(stoppedResult(base.function_id, false));
   const screened = verdict.arguments === undefined ? planned : { ...planned, arguments: verdict.arguments };
-  const outcome = await dispatch(ports.bus, record, screened, policy, {
+  const outcome = await dispatch(trace.bus, record, screened, policy, {
     timeoutMs: dispatch_timeout_ms,
     maxResultBytes: max_result_bytes,
     signal,
   });
   const seen = outcome.kind === 'result' ? await hooks.postTrigger(record, screened, outcome.result) : null;
-  return answer(seen?.result ?? stoppedResult(base.function_id, true));
+  return ended(seen?.result ?? stoppedResult(base.function_id, true));
 }

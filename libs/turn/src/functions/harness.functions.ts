@@ -45,8 +45,8 @@ export class HarnessFunctions {
   ) {}
 
   @contract('harness::send', internal)
-  send(@Payload() request: SendRequest): Promise<SendResponse> {
-    return send(this.ports, request);
+  send(@Payload() request: SendRequest, @Ctx() context: InvocationContext): Promise<SendResponse> {
+    return send(this.ports, request, context.trace);
   }
 
   @contract('harness::turn', { internal: true, trace_hidden: true })
@@ -66,7 +66,7 @@ export class HarnessFunctions {
 
   @contract('harness::spawn')
   spawn(@Payload() request: SpawnRequest, @Ctx() context: InvocationContext): Promise<SpawnResponse> {
-    return spawn(this.ports, request, context.metadata);
+    return spawn(this.ports, request, context.metadata, context.trace);
   }
 
   @contract('harness::function::trigger', internal)

@@ -2,14 +2,14 @@ import { type FunctionResolveRequest, type FunctionResolveResponse, HARNESS_CODE
 import { capResult } from '../dispatch/capture.js';
 import { turnEnded } from '../loop/ended.js';
 import type { LoopPorts } from '../loop/ports.js';
-import type { CallResult, TurnInput } from '../machine/decision.js';
+import type { Answer, CallResult } from '../machine/decision.js';
 import { decide } from '../machine/machine.js';
 import { cleanContent } from '../model/text.js';
 import { isLive, isTerminal } from '../record/record.js';
+import { traceDecision } from '../tracing/ended.js';
 import { invalidRequest } from './accept.js';
 
 const MAX_RACES = 100;
-type Answer = Extract<TurnInput, { type: 'resolved' }>['answer'];
 
 /**
  * Settles a pending call from stored state alone, on any process: `deliver` stores the result, `execute` lets a held call
@@ -36,9 +36,11 @@ export async function settleCall(
   for (let race = 0; race < MAX_RACES; race += 1) {
     const record = await ports.journal.load(call.session_id);
     if (!isLive(record) || record.turn_id !== call.turn_id) return { resolved: false, turn_resumed: false };
-    const decision = decide(record, { type: 'resolved', now: ports.clock.now(), call_id: call.function_call_id, answer });
+    const now = ports.clock.now();
+    const decision = decide(record, { type: 'resolved', now, call_id: call.function_call_id, answer });
     if (decision.writes.length === 0) return { resolved: false, turn_resumed: false };
     if ((await ports.journal.commit(decision.writes, 'resolved')) === 'conflict') continue;
+    traceDecision(ports.spans, record, decision, now, answer.kind === 'deliver' && answer.had_failure === true);
     if (isTerminal(decision.record.status)) await turnEnded(ports, decision.record);
     return { resolved: true, turn_resumed: decision.next.do === 'rest' && decision.next.outcome === 'queued' };
   }

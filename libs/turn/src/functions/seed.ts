@@ -3,6 +3,7 @@ import { cut } from '../model/text.js';
 import type { Write } from '../ports/journal.js';
 import type { ParkedMessage, TurnOptions, TurnRecord } from '../record/record.js';
 import { noUsage } from '../record/totals.js';
+import { givenTrace } from '../tracing/ids.js';
 
 /** Longest preview of a message in `turn-started`, in characters. */
 const PREVIEW = 200;
@@ -21,11 +22,13 @@ export interface Seed {
   /** Used only when the session is made. */
   title?: string | undefined;
   metadata?: JsonObject | undefined;
+  /** The W3C trace context that the turn belongs to. */
+  traceparent?: string | undefined;
   now: number;
 }
 
 /** The first record of a turn. */
-export const seedRecord = ({ session_id, turn_id, options, before, depth, parent, now }: Seed): TurnRecord => ({
+export const seedRecord = ({ session_id, turn_id, options, before, depth, parent, now, traceparent }: Seed): TurnRecord => ({
   format: 1,
   session_id,
   turn_id,
@@ -51,6 +54,7 @@ export const seedRecord = ({ session_id, turn_id, options, before, depth, parent
   totals: noUsage,
   started_at: now,
   ended_at: null,
+  ...givenTrace(traceparent),
 });
 
 /** The one commit by which a turn begins: session, messages, record, queued step and `turn-started`. */

@@ -11,6 +11,7 @@ import {
   type SendRequest,
   type SendResponse,
 } from '#libs/contracts';
+import type { TraceContext } from '#libs/iii';
 import type { Clock, Feed, HarnessSettings, Journal, RememberedSend, SettingsSource, Transcript, Write } from '../ports/index.js';
 import { isLive, type ParkedMessage, type TurnOptions, type TurnRecord } from '../record/record.js';
 import { acceptMessage, acceptMetadata, acceptSessionId, freezeOptions, invalidRequest } from './accept.js';
@@ -38,15 +39,17 @@ interface Accepted {
   metadata: JsonObject | undefined;
   key: string | null;
   digest: string;
+  traceparent: string | undefined;
 }
 
 /**
  * Stores a message and starts a turn for it, or adds it to the live one; answers once that is on disk. Two sends at once
- * exclude each other in the store, so that a session has one live turn and no message is left without a reply.
+ * exclude each other in the store, so that a session has one live turn and no message is left without a reply. A turn that it
+ * starts is part of `trace`; one that is under way stays in its own.
  * Throws `harness/invalid_request`, `harness/invalid_message_role`, `harness/idempotency_conflict` or `harness/storage`.
  */
-export async function send(ports: SendPorts, request: SendRequest): Promise<SendResponse> {
-  const asked = accept(request, ports.settings.current(), ports.clock.now());
+export async function send(ports: SendPorts, request: SendRequest, trace: TraceContext = {}): Promise<SendResponse> {
+  const asked = { ...accept(request, ports.settings.current(), ports.clock.now()), traceparent: trace.traceparent };
   for (let race = 0; race < MAX_RACES; race += 1) {
     const repeat = asked.key === null ? null : await ports.journal.recall(asked.key);
     if (repeat !== null) return repeated(repeat, asked);
@@ -76,7 +79,7 @@ async function attempt(ports: SendPorts, asked: Accepted): Promise<SendResponse 
     const result = await journal.commit([...mergeWrites(live, asked, left, now), ...remember], 'merge');
     return result === 'committed' ? { accepted: true, session_id, turn_id: turnId, merged: true } : null;
   }
-  const { options, entry_id, message, title, metadata } = asked;
+  const { options, entry_id, message, title, metadata, traceparent } = asked;
   const left = await journal.parked(session_id);
   const messages = [...left, { entry_id, message, timestamp: now }];
   const seed = {
@@ -89,6 +92,7 @@ async function attempt(ports: SendPorts, asked: Accepted): Promise<SendResponse 
     messages,
     title,
     metadata,
+    traceparent,
     now,
   };
   if ((await journal.commit([...seedWrites(seed), ...takeParked(session_id, left), ...remember], 'send')) === 'conflict') return null;
@@ -142,7 +146,7 @@ function repeated(found: RememberedSend, asked: Accepted): SendResponse {
 }
 
 /** Checks what the schema cannot say, and freezes the options. */
-function accept(request: SendRequest, settings: HarnessSettings, now: number): Accepted {
+function accept(request: SendRequest, settings: HarnessSettings, now: number): Omit<Accepted, 'traceparent'> {
   const key = request.idempotency_key ?? null;
   if (key !== null && key.trim() === '') throw invalidRequest('idempotency_key must not be empty');
   const message = acceptMessage(request.message, 'message', now);

@@ -5,6 +5,7 @@ import type { LoopPorts } from '../loop/ports.js';
 import { decide } from '../machine/machine.js';
 import type { StepQueue } from '../ports/queue.js';
 import { isLive, type TurnRecord } from '../record/record.js';
+import { traceDecision } from '../tracing/ended.js';
 
 const MAX_RACES = 100;
 
@@ -49,9 +50,11 @@ async function isRun(record: TurnRecord, executor: TurnExecutor, queue: StepQueu
 
 /** Ends a turn that is parked, waits in the queue, or lost its process. */
 async function endHere(ports: LoopPorts, record: TurnRecord, executor: TurnExecutor): Promise<boolean> {
-  const { writes, record: ended } = decide(record, { type: 'stopped', now: ports.clock.now(), partial: null, returned: null });
-  if ((await ports.journal.commit(writes, 'turn-cancelled')) === 'conflict') return false;
+  const now = ports.clock.now();
+  const decision = decide(record, { type: 'stopped', now, partial: null, returned: null });
+  if ((await ports.journal.commit(decision.writes, 'turn-cancelled')) === 'conflict') return false;
+  traceDecision(ports.spans, record, decision, now);
   executor.abort(record.session_id); // a step that was taken up just now has nothing left to do
-  await turnEnded(ports, ended);
+  await turnEnded(ports, decision.record);
   return true;
 }

@@ -2,6 +2,7 @@ import { turnEnded } from '../loop/ended.js';
 import type { LoopPorts } from '../loop/ports.js';
 import { decide } from '../machine/machine.js';
 import { isLive, isTerminal, type TurnRecord } from '../record/record.js';
+import { traceDecision } from '../tracing/ended.js';
 
 const MAX_RACES = 20;
 
@@ -23,6 +24,7 @@ async function sweepSession(ports: LoopPorts, sessionId: string, stopTurn: StopT
     const decision = decide(record, { type: 'expired', now });
     if (decision.writes.length === 0) return 0;
     if ((await ports.journal.commit(decision.writes, 'expired')) === 'conflict') continue;
+    traceDecision(ports.spans, record, decision, now);
     if (isTerminal(decision.record.status)) await turnEnded(ports, decision.record);
     const expired = expiredCalls(record, now);
     for (const { child } of expired) if (child !== undefined) await stopTurn(child);

@@ -2,7 +2,10 @@ import { errorCode, errorMessage, HarnessError, type TurnStepPayload, type TurnS
 import type { Decision, TurnFailure } from '../machine/decision.js';
 import { decide } from '../machine/machine.js';
 import type { CommitResult } from '../ports/journal.js';
-import { isTerminal } from '../record/record.js';
+import { isTerminal, type TurnRecord } from '../record/record.js';
+import { traceDecision } from '../tracing/ended.js';
+import { RunTrace } from '../tracing/run-trace.js';
+import { codeOf } from '../tracing/words.js';
 import { takeLeftover, turnEnded } from './ended.js';
 import { limitsOf } from './limits.js';
 import { isStored } from './patient-commit.js';
@@ -39,12 +42,15 @@ export class TurnExecutor {
     }
     const stop = new AbortController();
     this.active.set(session_id, { turnId: turn_id, stop });
-    const run = new StepRun(this.ports, record, payload, stop.signal);
+    const trace = stepTrace(this.ports, record);
+    const run = new StepRun({ ...this.ports, bus: trace.bus }, record, payload, stop.signal, trace);
     try {
       const answer = await run.perform();
+      if (answer.skipped !== true) trace.end(null);
       if (isTerminal(run.latest.status)) await takeLeftover(this.ports, session_id);
       return answer;
     } catch (error) {
+      trace.end(codeOf(errorCode(error), 'failed'));
       return await this.recordFailure(payload, run, error);
     } finally {
       this.active.delete(session_id);
@@ -53,11 +59,12 @@ export class TurnExecutor {
 
   /** Stores that a step failed: queued again after a pause while tries are left, else the turn fails. A step that was taken over is left to its new owner. */
   private async recordFailure(payload: TurnStepPayload, run: StepRun, error: unknown): Promise<TurnStepResult> {
-    const { journal, settings, clock, feed } = this.ports;
+    const { journal, settings, clock, feed, spans } = this.ports;
     const { session_id, turn_id, step } = payload;
     const record = await journal.load(session_id);
     const mine = record !== null && record.turn_id === turn_id && record.step === step && record.claims === run.latest.claims;
     if (mine && isTerminal(record.status) && !isTerminal(run.latest.status)) {
+      traceDecision(spans, run.latest, { record, writes: [] }, clock.now());
       await turnEnded(this.ports, record); // the commit that ended the turn is stored, although it failed for who waited for it
       return { session_id, status: record.status };
     }
@@ -69,6 +76,7 @@ export class TurnExecutor {
       limits: limitsOf(settings.current()),
     });
     if ((await this.commitOnce(decision)) === 'conflict') throw error;
+    traceDecision(spans, record, decision, clock.now());
     if (isTerminal(decision.record.status)) await turnEnded(this.ports, decision.record);
     else
       feed.publish({
@@ -95,6 +103,13 @@ export class TurnExecutor {
     }
   }
 }
+
+/** The trace of one run of a step. */
+const stepTrace = (ports: LoopPorts, record: TurnRecord): RunTrace =>
+  new RunTrace(ports, record, {
+    name: `step ${record.step}`,
+    attributes: { 'harness.step': record.step, 'harness.failures': record.failures, 'harness.claims': record.claims },
+  });
 
 const failureOf = (error: unknown): TurnFailure => ({
   code: errorCode(error) ?? 'harness.internal',

@@ -6,6 +6,7 @@ import { resultWithheld } from '../machine/results.js';
 import type { Generation } from '../model/generate.js';
 import { cleanContent } from '../model/text.js';
 import type { TurnRecord } from '../record/record.js';
+import type { RunTrace } from '../tracing/run-trace.js';
 import type { LoopPorts } from './ports.js';
 
 /** Where the loop consults hooks. Every point costs nothing while no function is bound to it. */
@@ -13,6 +14,7 @@ export class HookPoints {
   constructor(
     private readonly ports: LoopPorts,
     private readonly signal: AbortSignal,
+    private readonly trace: RunTrace,
   ) {}
 
   /** True when a pre-trigger hook has a say in a call of the session. */
@@ -109,7 +111,7 @@ export class HookPoints {
   ): Promise<ChainOutcome | null> {
     const call = functionId === undefined ? undefined : { session_id: input.session_id, function_id: functionId };
     const chain = this.ports.hooks.chain(point, call, after);
-    return chain.length === 0 ? null : await runChain(this.ports.bus, chain, input, this.signal);
+    return chain.length === 0 ? null : await runChain(this.trace.forHooks(point), chain, input, this.signal);
   }
 }
 

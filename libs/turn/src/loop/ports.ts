@@ -1,6 +1,6 @@
 import type { HookRegistry } from '#libs/hooks';
 import type { Bus } from '#libs/iii';
-import type { Clock, Feed, Journal, SettingsSource, Transcript } from '../ports/index.js';
+import type { Clock, Feed, Journal, SettingsSource, SpanSink, Transcript } from '../ports/index.js';
 
 /** What the loop works with. */
 export interface LoopPorts {
@@ -11,4 +11,5 @@ export interface LoopPorts {
   feed: Feed;
   clock: Clock;
   hooks: HookRegistry;
+  spans: SpanSink;
 }

@@ -3,16 +3,16 @@ import { refusedAgain } from '../context/assemble.js';
 import { answeredBefore } from '../context/compaction.js';
 import { dispatch } from '../dispatch/dispatch.js';
 import { failpoint } from '../failpoint.js';
-import { addressCalls, type PlannedCall, planCalls } from '../machine/calls.js';
+import { addressCalls, type PlannedCall } from '../machine/calls.js';
 import type { CallResult, Decision, Limits, TurnInput } from '../machine/decision.js';
 import { decide } from '../machine/machine.js';
 import { generate } from '../model/generate.js';
 import { userAfter, wireMessages } from '../model/wire-order.js';
-import { valueFault } from '../output/contract.js';
 import { deliverableOf } from '../output/deliverable.js';
 import { compilePolicy, type DispatchPolicy } from '../policy/policy.js';
 import type { TurnRecord } from '../record/record.js';
 import { prepareSpawn } from '../spawn/in-turn.js';
+import type { RunTrace } from '../tracing/run-trace.js';
 import { HookPoints } from './hook-points.js';
 import { limitsOf } from './limits.js';
 import { commitPatiently } from './patient-commit.js';
@@ -20,6 +20,7 @@ import type { LoopPorts } from './ports.js';
 import { prepareRequest } from './request.js';
 import { Sketches } from './sketches.js';
 import { StepFeed } from './step-feed.js';
+import { StepPlan } from './step-plan.js';
 
 /** How often a step begins again on a changed record before it gives up and is queued again. */
 const MAX_REDECIDE = 50;
@@ -35,8 +36,8 @@ export class StepRun {
   private readonly sketches: Sketches;
   private readonly hooks: HookPoints;
   private readonly policy: DispatchPolicy;
+  private readonly plan: StepPlan;
   private record: TurnRecord;
-  private plan: readonly PlannedCall[] = [];
   private waiting = false;
   /** The pre-turn hooks have let the turn begin. */
   private begun = false;
@@ -52,12 +53,14 @@ export class StepRun {
     record: TurnRecord,
     private readonly payload: TurnStepPayload,
     private readonly signal: AbortSignal,
+    private readonly trace: RunTrace,
   ) {
     this.record = record;
     this.feed = new StepFeed(ports.feed, record);
     this.sketches = new Sketches(ports, (text) => this.feed.notice(text));
-    this.hooks = new HookPoints(ports, signal);
+    this.hooks = new HookPoints(ports, signal, trace);
     this.policy = compilePolicy(record.options.functions, ports.settings.current().lift_never);
+    this.plan = new StepPlan(record, this.policy, this.hooks);
   }
 
   /** The record as this run last knew it. */
@@ -76,6 +79,7 @@ export class StepRun {
         redecided += 1;
         continue;
       }
+      this.trace.decided(this.record, decision);
       this.record = decision.record;
       this.feed.decided(decision, input);
       const { next } = decision;
@@ -121,20 +125,12 @@ export class StepRun {
 
   /** What goes with every input about calls. */
   private around(): { now: number; plan: readonly PlannedCall[]; waiting: boolean; limits: Limits } {
-    return { now: this.ports.clock.now(), plan: this.planNow(), waiting: this.waiting, limits: limitsOf(this.ports.settings.current()) };
-  }
-
-  /** The plan, with what hooks have to say now of the call that comes next: they may have come since it was made. */
-  private planNow(): readonly PlannedCall[] {
-    const isReady = (id: string): boolean => this.record.calls.some((call) => call.id === id && call.state === 'ready');
-    const next = this.plan.find((call) => call.refusal === null && call.submission === null && isReady(call.id));
-    if (next === undefined || next.hooked || !this.isHooked(next.function_id)) return this.plan;
-    this.plan = this.plan.map((call) => (call === next ? { ...call, hooked: true } : call));
-    return this.plan;
-  }
-
-  private isHooked(functionId: string): boolean {
-    return this.hooks.isHooked(this.record.session_id, functionId);
+    return {
+      now: this.ports.clock.now(),
+      plan: this.plan.now(this.record.calls),
+      waiting: this.waiting,
+      limits: limitsOf(this.ports.settings.current()),
+    };
   }
 
   private async begin(): Promise<TurnInput> {
@@ -144,20 +140,11 @@ export class StepRun {
     const { failures, claims, calls, phase } = this.record;
     const stored = failures + claims + calls.length > 0 ? await transcript.entry(session_id, entryIds.assistant(turn_id, step)) : null;
     if (stored?.kind === 'message' && stored.message.role === 'assistant' && phase === 'calls') {
-      this.plan = this.planOf(stored.message);
+      this.plan.make(stored.message);
       this.watermark = stored.id;
       this.waiting = await this.isWaiting();
     }
     return { type: 'begin', turn_id, step, parked, sketched: stored !== null, ...this.around() };
-  }
-
-  private planOf(message: AssistantMessage): PlannedCall[] {
-    const { output } = this.record.options;
-    return planCalls(message, {
-      refusalOf: (id) => this.policy.refusal(id),
-      isHooked: (id) => this.isHooked(id),
-      ...(output.type === 'json' ? { submissionFault: (value) => valueFault(output, value) } : {}),
-    });
   }
 
   /** The record changed under the step: what to tell the machine now, or null when the step belongs to somebody else. */
@@ -200,11 +187,9 @@ export class StepRun {
     if (veto !== null) return { type: 'vetoed', now: clock.now(), failure: veto };
     this.begun = true;
     const { hooks, policy, signal } = this;
-    const request = await prepareRequest(
-      this.ports,
-      this.record,
-      { window, messages, ceiling: this.refused?.ceiling ?? null },
-      { hooks, policy, signal },
+    const source = { window, messages, ceiling: this.refused?.ceiling ?? null };
+    const request = await this.trace.within({ name: 'assemble' }, () =>
+      prepareRequest(this.ports, this.record, source, { hooks, policy, signal }),
     );
     if (signal.aborted) return await this.stopped(null, null);
     if (request.kind === 'compacted') {
@@ -215,19 +200,21 @@ export class StepRun {
     for (const notice of request.notices) this.feed.notice(notice);
     this.feed.stepStarted(step);
     const { router_timeout_ms, stream_coalesce_ms, prompt_cache_sections: cache } = settings.current();
-    const outcome = await generate(
-      bus,
-      this.record,
-      request.generation,
-      { delta: (kind, delta) => this.feed.delta(step, kind, delta), sketch: (partial) => this.sketches.store(this.record, partial) },
-      { timeoutMs: router_timeout_ms, coalesceMs: stream_coalesce_ms, cache, signal, now: () => clock.now() },
+    const outcome = await this.trace.generation(this.record, () =>
+      generate(
+        bus,
+        this.record,
+        request.generation,
+        { delta: (kind, delta) => this.feed.delta(step, kind, delta), sketch: (partial) => this.sketches.store(this.record, partial) },
+        { timeoutMs: router_timeout_ms, coalesceMs: stream_coalesce_ms, cache, signal, now: () => clock.now() },
+      ),
     );
     failpoint('generation:after');
     switch (outcome.kind) {
       case 'message': {
         const earlier = await answeredBefore(transcript, this.record, window, outcome.message);
         const message = addressCalls(outcome.message, turn_id, step, (id) => callIds.has(id) || earlier.has(id));
-        this.plan = this.planOf(message);
+        this.plan.make(message);
         this.feed.message(step, message);
         const noted = await this.hooks.postGenerate(this.record, message);
         this.waiting = await this.isWaiting();
@@ -266,7 +253,7 @@ export class StepRun {
   }
 
   private async screen(call: PlannedCall, after: string | null): Promise<TurnInput> {
-    const verdict = await this.hooks.preTrigger(this.record, call, after);
+    const verdict = await this.trace.during(call.id, () => this.hooks.preTrigger(this.record, call, after));
     if (this.signal.aborted) return await this.stopped(null, null);
     if (verdict.kind === 'hold') this.feed.callPending(this.record.step, call);
     return { type: 'call-screened', call_id: call.id, verdict, ...this.around() };
@@ -283,14 +270,11 @@ export class StepRun {
     failpoint('dispatch:before');
     const startedAt = clock.now();
     this.feed.callStarted(this.record.step, call);
-    const outcome = await dispatch(bus, this.record, call, this.policy, {
-      timeoutMs: dispatch_timeout_ms,
-      maxResultBytes: max_result_bytes,
-      signal: this.signal,
-    });
+    const options = { timeoutMs: dispatch_timeout_ms, maxResultBytes: max_result_bytes, signal: this.signal };
+    const outcome = await this.trace.during(call.id, () => dispatch(bus, this.record, call, this.policy, options));
     failpoint('dispatch:after');
     if (outcome.kind === 'stopped') return await this.stopped(null, null);
-    const seen = await this.hooks.postTrigger(this.record, call, outcome.result);
+    const seen = await this.trace.during(call.id, () => this.hooks.postTrigger(this.record, call, outcome.result));
     if (seen === null) return await this.stopped(null, null);
     const { result, annotations } = seen;
     this.feed.callFinished(this.record.step, call, result, clock.now() - startedAt);

@@ -41,6 +41,9 @@ export type Screening =
   | { kind: 'deny'; by: string; reason: string; annotations?: JsonObject }
   | { kind: 'hold'; by: string; arguments: JsonValue; expires_at: number; annotations?: JsonObject };
 
+/** How a pending call is settled; `had_failure` tells that something has failed below it, whatever its result says. */
+export type Answer = { kind: 'deliver'; result: CallResult; had_failure?: boolean } | { kind: 'execute' };
+
 /** What happened to a turn. `now` is ms since the epoch. */
 export type TurnInput =
   /** A queued step was taken up, with the messages that were parked and the plan of its stored generation, if any; `waiting` as below. */
@@ -107,7 +110,7 @@ export type TurnInput =
       limits: Limits;
     }
   /** Somebody settles a pending call: with its result, or by letting a held call go on. */
-  | { type: 'resolved'; now: number; call_id: string; answer: { kind: 'deliver'; result: CallResult } | { kind: 'execute' } }
+  | { type: 'resolved'; now: number; call_id: string; answer: Answer }
   /** Time has passed: pending calls that are due time out. */
   | { type: 'expired'; now: number }
   /** A hook refused the turn or the generation, before any spend. */

@@ -67,9 +67,10 @@ export function end(record: TurnRecord, ending: Ending, before: Write[], now: nu
 
 /** The parent's call is answered after this commit, at least once; it takes the first answer (I9). */
 function answerParent(child: TurnRecord): Write[] {
-  const { parent, session_id, turn_id } = child;
+  const { parent, session_id, turn_id, had_failure } = child;
   if (parent === null) return [];
-  return [{ kind: 'emit', event: { type: 'harness::child-ended', payload: { session_id, turn_id, parent, result: childOutcome(child) } } }];
+  const payload = { session_id, turn_id, parent, result: childOutcome(child), ...(had_failure === true ? { had_failure } : {}) };
+  return [{ kind: 'emit', event: { type: 'harness::child-ended', payload } }];
 }
 
 /** The turn did what it was asked. */

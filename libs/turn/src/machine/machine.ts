@@ -6,6 +6,7 @@ import { addUsage } from '../record/totals.js';
 import { advance, deliver, nextStep, rest, save, withCall } from './advance.js';
 import type { PlannedCall } from './calls.js';
 import type { Decision, TurnInput } from './decision.js';
+import { noteFailure } from './failures.js';
 import { cancel, complete, completeAtLimit, fail, partialWrite } from './finish.js';
 import { expired, resolved } from './pending.js';
 import { customWrite, hookDenied, refusedResult, resultWrite, unknownOutcome } from './results.js';
@@ -17,6 +18,10 @@ import { customWrite, hookDenied, refusedResult, resultWrite, unknownOutcome } f
  */
 export function decide(record: TurnRecord, given: TurnInput): Decision {
   const input = record.abort_requested ? asStopped(given) : given;
+  return noteFailure(decideOn(record, input), input);
+}
+
+function decideOn(record: TurnRecord, input: TurnInput): Decision {
   if (isLate(record, input)) return rest(record, 'skipped');
   switch (input.type) {
     case 'begin':
@@ -223,6 +228,7 @@ function callScreened(record: TurnRecord, input: Input<'call-screened'>): Decisi
       const held: CallCheckpoint = {
         ...call,
         state: 'pending',
+        since: call.since ?? now,
         held_by: verdict.by,
         arguments: verdict.arguments,
         expires_at: verdict.expires_at,
@@ -244,7 +250,13 @@ const noted = (call: CallCheckpoint, annotations: JsonObject | undefined): { ann
 function callSpawned(record: TurnRecord, input: Input<'call-spawned'>): Decision {
   const call = record.calls.find((c) => c.id === input.call_id);
   if (call === undefined || call.state !== 'ready') return rest(record, 'skipped');
-  const pending: CallCheckpoint = { ...call, state: 'pending', child: input.child, expires_at: input.expires_at };
+  const pending: CallCheckpoint = {
+    ...call,
+    state: 'pending',
+    child: input.child,
+    expires_at: input.expires_at,
+    since: call.since ?? input.now,
+  };
   const children = [...record.children, { function_call_id: call.id, ...input.child }];
   return advance(record, { ...withCall(record, pending), children }, { ...input, writes: [...input.writes] });
 }

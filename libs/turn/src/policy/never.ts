@@ -11,6 +11,7 @@ export const NEVER_FOR_A_MODEL: readonly string[] = [
   'harness::function::*',
   'harness::sweep-pending',
   'harness::on-config-change',
+  'harness-traces::*',
   'session::create',
   'session::ensure',
   'session::fork',

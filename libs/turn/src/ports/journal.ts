@@ -50,7 +50,7 @@ export type PublishedTurnEvent =
 /** Not published: tells the loop itself that a child has ended, and what to answer its parent. The child's session may have gone on since. */
 export interface ChildEndedEvent {
   type: 'harness::child-ended';
-  payload: { session_id: string; turn_id: string; parent: ParentRef; result: CallResult };
+  payload: { session_id: string; turn_id: string; parent: ParentRef; result: CallResult; had_failure?: true };
 }
 
 /** True for the events of turns, as opposed to those of sessions. */

@@ -41,6 +41,8 @@ export interface HarnessSettings {
   lift_never: string[];
   /** `power`: an answer survives a power cut. `process`: it survives the process. */
   durability: 'power' | 'process';
+  /** Traces of turns that are kept; 0 = none. */
+  trace_turns: number;
 }
 
 /** Reads the settings in force. A turn keeps what it read at its start only for its frozen options. */
@@ -79,4 +81,5 @@ export const defaultSettings: HarnessSettings = {
   step_backoff_ms: 1_000,
   lift_never: [],
   durability: 'power',
+  trace_turns: 1_000,
 };

@@ -51,6 +51,8 @@ export interface CallCheckpoint {
   child?: { session_id: string; turn_id: string };
   /** When a pending call times out, ms since the epoch. */
   expires_at?: number;
+  /** When a call that was pending began to wait, ms since the epoch. */
+  since?: number;
 }
 
 /** Where a running step is: before its generation, or with its assistant entry stored and calls to run. */
@@ -92,6 +94,10 @@ export interface TurnRecord {
   totals: TurnTotals;
   started_at: number;
   ended_at: number | null;
+  /** The W3C trace context in which the turn was begun; absent for one that has a trace of its own. */
+  traceparent?: string;
+  /** A call, a try of a step or a sub-agent's has failed so far. */
+  had_failure?: true;
 }
 
 export const isTerminal = (status: TurnStatus): boolean => status === 'completed' || status === 'cancelled' || status === 'failed';

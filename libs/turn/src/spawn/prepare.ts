@@ -8,7 +8,7 @@ import {
   type SessionMeta,
   type SpawnRequest,
 } from '#libs/contracts';
-import { violation } from '#libs/iii';
+import { type TraceContext, violation } from '#libs/iii';
 import { acceptMessage, acceptSessionId, freezeOptions, invalidRequest } from '../functions/accept.js';
 import { type Seed, seedWrites } from '../functions/seed.js';
 import type { LoopPorts } from '../loop/ports.js';
@@ -16,6 +16,7 @@ import { IntersectionTooLarge, intersectGlobs } from '../policy/intersect.js';
 import type { Write } from '../ports/journal.js';
 import type { HarnessSettings } from '../ports/settings.js';
 import { isLive, type TurnOptions, type TurnRecord } from '../record/record.js';
+import { callSpanId, traceOf, traceparentOf } from '../tracing/ids.js';
 import { childIds } from './ids.js';
 
 /** A child that is ready to begin. */
@@ -27,10 +28,16 @@ export interface PreparedChild {
 }
 
 /**
- * Prepares the child of a spawn call. Throws `harness/invalid_request`, `harness/spawn_depth_exceeded` or
+ * Prepares the child of a spawn call, as a part of that call's span unless told of which. Throws `harness/invalid_request`, `harness/spawn_depth_exceeded` or
  * `harness/spawn_fanout_exceeded`; nothing is written here.
  */
-export async function prepareChild(ports: LoopPorts, parent: TurnRecord, callId: string, payload: unknown): Promise<PreparedChild> {
+export async function prepareChild(
+  ports: LoopPorts,
+  parent: TurnRecord,
+  callId: string,
+  payload: unknown,
+  traceparent = traceparentOf(traceOf(parent), callSpanId(parent.turn_id, callId)),
+): Promise<PreparedChild> {
   const settings = ports.settings.current();
   const request = checked(payload);
   if (parent.depth + 1 > settings.max_depth) {
@@ -45,7 +52,7 @@ export async function prepareChild(ports: LoopPorts, parent: TurnRecord, callId:
   const ids = childIds(parent.turn_id, callId);
   const link: ParentRef = { session_id: parent.session_id, turn_id: parent.turn_id, function_call_id: callId };
   const options = childOptions(request, parent, settings);
-  const seed = await seedOf(ports, request, { ids, link, options, depth: parent.depth + 1 });
+  const seed = await seedOf(ports, request, { ids, link, options, depth: parent.depth + 1, traceparent });
   return {
     session_id: seed.session_id,
     turn_id: seed.turn_id,
@@ -59,6 +66,7 @@ export async function prepareRoot(
   ports: LoopPorts,
   request: SpawnRequest,
   ids: { session_id: string; turn_id: string },
+  { traceparent }: TraceContext,
 ): Promise<PreparedChild> {
   const settings = ports.settings.current();
   const model = request.model ?? settings.default_model;
@@ -74,6 +82,7 @@ export async function prepareRoot(
     link: null,
     options: { ...options, max_children: request.options?.max_children ?? settings.max_children },
     depth: 0,
+    traceparent,
   });
   return {
     session_id: seed.session_id,
@@ -88,9 +97,10 @@ interface ChildPlan {
   link: ParentRef | null;
   options: TurnOptions;
   depth: number;
+  traceparent: string | undefined;
 }
 
-async function seedOf(ports: LoopPorts, request: SpawnRequest, { ids, link, options, depth }: ChildPlan): Promise<Seed> {
+async function seedOf(ports: LoopPorts, request: SpawnRequest, { ids, link, options, depth, traceparent }: ChildPlan): Promise<Seed> {
   const now = ports.clock.now();
   const sessionId = request.session_id == null ? ids.session_id : acceptSessionId(request.session_id);
   const before = await ports.journal.load(sessionId);
@@ -109,6 +119,7 @@ async function seedOf(ports: LoopPorts, request: SpawnRequest, { ids, link, opti
     depth,
     parent: link,
     metadata,
+    traceparent,
     now,
     messages: [{ entry_id: entryIds.idempotent(`task_${ids.turn_id}`), message, timestamp: now }],
   };

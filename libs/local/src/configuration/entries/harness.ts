@@ -112,6 +112,9 @@ export class HarnessFields implements HarnessSettings {
     'What an answer that was given survives: a power cut, or the end of the process. Changes at the next start.',
   )
   durability = defaultSettings.durability;
+
+  @field(whole(0, 1_000_000), 'Turns whose trace is kept, each with its sub-agents; 0 = none.')
+  trace_turns = defaultSettings.trace_turns;
 }
 
 const givenFields = (policy: PolicyFields): FunctionPolicyInput =>
