@@ -20,13 +20,22 @@ export class RedisServer {
 
   /** Starts one on a free port; it is gone after the test. */
   static async start(...options: string[]): Promise<RedisServer> {
+    const server = await RedisServer.open(...options);
+    onTestFinished(async () => await server.dispose());
+    return server;
+  }
+
+  /** Starts one on a free port, for whoever disposes of it. */
+  static async open(...options: string[]): Promise<RedisServer> {
     const server = new RedisServer(await freePort(), mkdtempSync(join(tmpdir(), 'harness-redis-')), options);
-    onTestFinished(async () => {
-      await server.kill();
-      rmSync(server.folder, { recursive: true, force: true });
-    });
     await server.up();
     return server;
+  }
+
+  /** Ends it and removes what it wrote. */
+  async dispose(): Promise<void> {
+    await this.kill();
+    rmSync(this.folder, { recursive: true, force: true });
   }
 
   get url(): string {

@@ -27,10 +27,14 @@ export const newDataDir = (): string => mkdtempSync(join(tmpdir(), 'harness-test
 export const removeDataDir = (dataDir: string): void => rmSync(dataDir, { recursive: true, force: true });
 
 /** Opens the store of `dataDir` with `modules` behind the real transport. Several at once stand for several processes. */
-export async function openTestStore(modules: Type<unknown>[], dataDir: string = newDataDir()): Promise<TestStore> {
+export async function openTestStore(
+  modules: Type<unknown>[],
+  dataDir: string = newDataDir(),
+  { redisUrl }: { redisUrl?: string | undefined } = {},
+): Promise<TestStore> {
   const reports: string[] = [];
   const report = (message: string, context: { [key: string]: unknown }): void => void reports.push(`${message} ${JSON.stringify(context)}`);
-  const store = await openStore({ dataDir, durability: 'process', concurrency: () => 4, report });
+  const store = await openStore({ dataDir, durability: 'process', concurrency: () => 4, redisUrl, report });
   const engine = new LocalEngine({ report });
   const bus = engine.connect({ name: 'test' });
   const module = await Test.createTestingModule({ imports: [GivenModule.of([[BUS, bus], ...partsOf(store)]), ...modules] }).compile();
