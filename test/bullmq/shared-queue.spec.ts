@@ -5,72 +5,22 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SendResponse } from '#libs/contracts';
 import { openRuntime } from '#libs/local';
 import { hasRedis, RedisServer } from '../support/redis-server.js';
-import { agentCall, ScriptedModel } from '../support/scripted-model.js';
-import { asks, says } from '../support/scripts.js';
-import { TurnRig } from '../support/turn-rig.js';
+import type { TurnRig } from '../support/turn-rig.js';
+import { Workers } from './workers.js';
 
-const PATIENCE_MS = 40_000;
-
-/** A model that makes one call in each turn and then answers. */
-function caller(): ScriptedModel {
-  const model = new ScriptedModel();
-  model.fallback = ({ messages }) => {
-    const answered = messages.at(-1)?.role === 'function_result';
-    return answered ? says('done') : asks(agentCall(`c${messages.length}`, 'tool::count', {}));
-  };
-  return model;
+/** Worker runtimes that share one data folder and one Redis; they are closed after the test. */
+async function workers(...options: Parameters<typeof Workers.open>): Promise<Workers> {
+  const opened = await Workers.open(...options);
+  onTestFinished(async () => await opened.close());
+  return opened;
 }
-
-interface Workers {
-  rigs: TurnRig[];
-  /** How often the tool ran, by session. */
-  calls: Map<string, number>;
-  dataDir: string;
-}
-
-/** Worker runtimes that share one data folder and one Redis. */
-async function workers(count: number, redis: RedisServer, model: () => ScriptedModel = caller): Promise<Workers> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'harness-shared-'));
-  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
-  const calls = new Map<string, number>();
-  const rigs: TurnRig[] = [];
-  for (let n = 0; n < count; n += 1) {
-    const rig = await TurnRig.open({
-      dataDir,
-      role: 'worker',
-      redisUrl: redis.url,
-      model: model(),
-      patienceMs: PATIENCE_MS,
-      prepare: ({ bus }) => {
-        bus.registerFunction({ id: 'tool::count' }, (_, { metadata }) => {
-          const { session_id } = (metadata as { agent: { session_id: string } }).agent;
-          calls.set(session_id, (calls.get(session_id) ?? 0) + 1);
-          return { ok: true };
-        });
-      },
-    });
-    rigs.push(rig);
-    onTestFinished(async () => await rig.close(true));
-  }
-  return { rigs, calls, dataDir };
-}
-
-const first = ({ rigs }: Workers): TurnRig => {
-  const [rig] = rigs;
-  if (rig === undefined) throw new Error('there is no worker');
-  return rig;
-};
-
-const allCompleted = async (rig: TurnRig, sent: readonly SendResponse[]): Promise<void> => {
-  for (const { session_id } of sent) await rig.until(session_id, 'completed');
-};
 
 describe.skipIf(!hasRedis)('workers that share their steps by Redis (skipped where there is no redis-server)', () => {
   it('run turns side by side, each step once, by whoever is free', async () => {
     const shared = await workers(2, await RedisServer.start());
-    const rig = first(shared);
+    const rig = shared.first;
     const sent = await Promise.all(Array.from({ length: 30 }, (_, n) => rig.send(`message ${n}`)));
-    await allCompleted(rig, sent);
+    await shared.allCompleted(sent);
     expect([...shared.calls.values()]).toEqual(sent.map(() => 1));
     for (const { events } of shared.rigs) expect(events.some(({ type }) => type === 'step_started')).toBe(true);
     expect(rig.faults()).toEqual([]);
@@ -79,7 +29,7 @@ describe.skipIf(!hasRedis)('workers that share their steps by Redis (skipped whe
   it('C44 lose nothing and double nothing while Redis is killed and comes back', async () => {
     const redis = await RedisServer.start();
     const shared = await workers(2, redis);
-    const rig = first(shared);
+    const rig = shared.first;
     const sent: SendResponse[] = [];
     for (let round = 0; round < 4; round += 1) {
       const batch = Promise.all(Array.from({ length: 8 }, (_, n) => rig.send(`message ${round}.${n}`)));
@@ -87,17 +37,17 @@ describe.skipIf(!hasRedis)('workers that share their steps by Redis (skipped whe
       sent.push(...(await batch)); // accepted while Redis is away: what is answered is on disk
       await redis.up();
     }
-    await allCompleted(rig, sent);
+    await shared.allCompleted(sent);
     expect([...shared.calls.values()]).toEqual(sent.map(() => 1));
   });
 
   it('C44 run by themselves what they find while Redis is away', async () => {
     const redis = await RedisServer.start();
     const shared = await workers(2, redis);
-    const rig = first(shared);
+    const rig = shared.first;
     await redis.kill();
     const sent = await Promise.all(Array.from({ length: 6 }, (_, n) => rig.send(`message ${n}`)));
-    await allCompleted(rig, sent);
+    await shared.allCompleted(sent);
     expect([...shared.calls.values()]).toEqual(sent.map(() => 1));
     await redis.up();
     const again = await rig.send('and with Redis again');
@@ -106,7 +56,7 @@ describe.skipIf(!hasRedis)('workers that share their steps by Redis (skipped whe
 
   it('C42 queue a turn each time that it is resumed', async () => {
     const shared = await workers(1, await RedisServer.start());
-    const rig = first(shared);
+    const rig = shared.first;
     rig.on('harness::hook::pre-trigger', 'guard::hold', () => ({ decision: 'hold' }));
     const turns = 3;
     for (let n = 0; n < turns; n += 1) {
@@ -123,7 +73,7 @@ describe.skipIf(!hasRedis)('workers that share their steps by Redis (skipped whe
     const [rig, other] = shared.rigs as [TurnRig, TurnRig];
     const sent = await Promise.all(Array.from({ length: 20 }, (_, n) => rig.send(`message ${n}`)));
     await rig.close(true);
-    await allCompleted(other, sent);
+    await shared.allCompleted(sent, other);
     expect([...shared.calls.values()]).toEqual(sent.map(() => 1));
   });
 
@@ -146,7 +96,7 @@ describe.skipIf(!hasRedis)('workers that share their steps by Redis (skipped whe
 
   it('C44 tell health that Redis is away, and that it is back', async () => {
     const redis = await RedisServer.start();
-    const { vitals } = first(await workers(1, redis)).runtime;
+    const { vitals } = (await workers(1, redis)).first.runtime;
     const health = (): Promise<string> | undefined =>
       vitals?.dependency?.ping().then(
         () => 'up',

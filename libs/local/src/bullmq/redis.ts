@@ -4,13 +4,6 @@ import { errorMessage, HarnessError } from '#libs/contracts';
 /** How long Redis may take to be there when a process starts, in ms. */
 const START_MS = 10_000;
 
-/** A connection that is there, as `connection` makes it. */
-export async function connected(url: string, how: { patient: boolean }): Promise<Redis> {
-  const redis = connection(url, how);
-  if (redis.status !== 'ready') await new Promise((resolve) => redis.once('ready', resolve));
-  return redis;
-}
-
 /** A connection that comes back by itself, for ever. `patient`: commands wait for it meanwhile, otherwise they fail at once. */
 export function connection(url: string, { patient }: { patient: boolean }): Redis {
   const options: RedisOptions = {

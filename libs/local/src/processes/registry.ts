@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { SqliteConnection, SqliteStatement } from '../sqlite/index.js';
 import { hostToken, isRunning, startToken } from './liveness.js';
 
-/** How long a process may go without a sign of life before others take its steps, in ms. */
+/** `ProcessRegistry.leaseMs` unless told otherwise. */
 const LEASE_MS = 30_000;
 /** How often the lease is renewed while it lasts. */
 const BEATS = 6;
@@ -36,7 +36,8 @@ export class ProcessRegistry {
 
   constructor(
     private readonly db: SqliteConnection,
-    private readonly leaseMs = LEASE_MS,
+    /** How long this process may go without a sign of life before others take its steps, in ms. */
+    readonly leaseMs = LEASE_MS,
   ) {
     this.heartbeatMs = leaseMs / BEATS;
     this.upsert = db.prepare(

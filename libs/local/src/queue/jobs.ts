@@ -36,7 +36,7 @@ const WAITING = 'id, queue, group_key, not_before';
 
 /**
  * The stored jobs and the definitions of queues. Methods are synchronous; those that write run inside a transaction of
- * the writer. All open jobs of a group have the same owner, or none.
+ * the writer. The owner of a group's first open job has the group: nobody else runs a job of it.
  */
 export class JobTable {
   private readonly selectDefinition: SqliteStatement;
@@ -65,7 +65,8 @@ export class JobTable {
     this.insertJob = db.prepare(
       `INSERT INTO jobs (receipt, queue, group_key, function_id, payload, metadata, owner, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING ${WAITING}`,
     );
-    this.selectGroup = db.prepare('SELECT id, owner FROM jobs WHERE queue = ? AND group_key = ? AND dead = 0 ORDER BY id DESC LIMIT 1');
+    const ofGroup = 'FROM jobs WHERE queue = @queue AND group_key = @group AND dead = 0 ORDER BY id';
+    this.selectGroup = db.prepare(`SELECT id, (SELECT owner ${ofGroup} LIMIT 1) AS owner ${ofGroup} DESC LIMIT 1`);
     this.adoptGroup = db.prepare('UPDATE jobs SET owner = ? WHERE queue = ? AND group_key = ? AND dead = 0');
     this.groupAfter = db.prepare(`SELECT ${WAITING} FROM jobs WHERE queue = ? AND group_key = ? AND dead = 0 AND id > ? ORDER BY id`);
     this.selectOwned = db.prepare('SELECT * FROM jobs WHERE id = ? AND owner = ? AND dead = 0');
@@ -75,7 +76,11 @@ export class JobTable {
     );
     this.nextOwner = db.prepare('SELECT min(owner) FROM jobs WHERE dead = 0 AND owner > ?').pluck();
     this.unowned = db.prepare('SELECT 1 FROM jobs WHERE dead = 0 AND owner IS NULL LIMIT 1').pluck();
-    this.claimOwner = db.prepare(`UPDATE jobs SET owner = ? WHERE dead = 0 AND owner IS ? RETURNING ${WAITING}`);
+    const head = 'SELECT owner FROM jobs head WHERE head.queue = jobs.queue AND head.group_key = jobs.group_key AND head.dead = 0';
+    this.claimOwner = db.prepare(
+      `UPDATE jobs SET owner = @owner WHERE dead = 0 AND owner IS @from
+       AND (group_key IS NULL OR (${head} ORDER BY head.id LIMIT 1) IS @from) RETURNING ${WAITING}`,
+    );
     this.ownedAfter = db.prepare(`SELECT ${WAITING} FROM jobs WHERE owner = ? AND dead = 0 AND id > ? ORDER BY id`);
     this.releaseAll = db.prepare('UPDATE jobs SET owner = NULL WHERE owner = ? AND dead = 0');
     this.selectDead = db.prepare('SELECT * FROM jobs WHERE queue = ? AND dead = 1 ORDER BY id LIMIT ? OFFSET ?');
@@ -119,9 +124,9 @@ export class JobTable {
     ) as WaitingJob;
   }
 
-  /** The last open job of a group; its owner, if any, has the whole group. */
+  /** The last open job of a group, and the owner of the first: it has the whole group. */
   lastInGroup(queue: string, group: string): { id: number; owner: string | null } | undefined {
-    return this.selectGroup.get(queue, group) as { id: number; owner: string | null } | undefined;
+    return this.selectGroup.get({ queue, group }) as { id: number; owner: string | null } | undefined;
   }
 
   adopt(queue: string, group: string, owner: string): void {
@@ -156,9 +161,9 @@ export class JobTable {
     return found;
   }
 
-  /** Gives all open jobs of `from` to `owner`, in order. */
+  /** Gives all open jobs of `from` to `owner`, in order, but those of groups that somebody else has. */
   claim(from: string | null, owner: string): WaitingJob[] {
-    return (this.claimOwner.all(owner, from) as WaitingJob[]).sort((a, b) => a.id - b.id);
+    return (this.claimOwner.all({ owner, from }) as WaitingJob[]).sort((a, b) => a.id - b.id);
   }
 
   /** Open jobs of `owner` after `id`, in order. */

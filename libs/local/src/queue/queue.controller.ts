@@ -3,7 +3,7 @@ import { Payload } from '@nestjs/microservices';
 import { HarnessError, type JsonValue } from '#libs/contracts';
 import { IiiFunction } from '#libs/iii';
 import type { QueueDefinition } from './definition.js';
-import { SqliteQueue } from './queue.js';
+import { JobQueue } from './job-queue.js';
 import { queueFunctions as contracts } from './schemas.js';
 
 /** A dead job, as `engine::queue::dlq_messages` lists it. `created_at` is ms since the epoch. */
@@ -24,7 +24,7 @@ const invalid = (detail: string): HarnessError => new HarnessError('queue/invali
 /** The functions of the queue. */
 @Controller()
 export class QueueController {
-  constructor(@Inject(SqliteQueue) private readonly queue: SqliteQueue) {}
+  constructor(@Inject(JobQueue) private readonly queue: JobQueue) {}
 
   @IiiFunction({ id: 'queue::define', ...contracts.define, invalid })
   async define(@Payload() { queue, config }: { queue: string; config: QueueDefinition }): Promise<{ queue: string; changed: boolean }> {

@@ -1,25 +1,6 @@
-import { Logger, Module } from '@nestjs/common';
-import { ProcessRegistry } from '../processes/registry.js';
-import { DATABASE, type SqliteConnection, SqliteWriter } from '../sqlite/index.js';
+import { Module } from '@nestjs/common';
 import { QueueController } from './queue.controller.js';
-import { SqliteQueue } from './queue.js';
 
-const logger = new Logger('queue');
-
-/**
- * The queue of enqueue actions, with its functions. Needs `DATABASE`, `SqliteWriter` and `ProcessRegistry`; whoever makes
- * them gives the queue to the engine, and starts and stops it.
- */
-@Module({
-  controllers: [QueueController],
-  providers: [
-    {
-      provide: SqliteQueue,
-      inject: [DATABASE, SqliteWriter, ProcessRegistry],
-      useFactory: (db: SqliteConnection, writer: SqliteWriter, processes: ProcessRegistry) =>
-        new SqliteQueue(db, writer, processes, (message, context) => logger.warn(`${message} ${JSON.stringify(context)}`)),
-    },
-  ],
-  exports: [SqliteQueue],
-})
+/** The functions of the queue of enqueue actions. Needs its `JobQueue`, which is part of the store. */
+@Module({ controllers: [QueueController] })
 export class QueueModule {}

@@ -4,7 +4,7 @@ import type { JsonValue } from '#libs/contracts';
 import { BusError } from '#libs/iii';
 import { newDataDir, openTestStore, recorder, removeDataDir, type TestStore } from '../../../../test/support/store.js';
 import type { DeadMessage } from './queue.controller.js';
-import { SqliteQueue } from './queue.js';
+import type { SqliteQueue } from './queue.js';
 import { QueueModule } from './queue.module.js';
 
 let dataDir: string;
@@ -16,7 +16,7 @@ async function start(
   prepare: (process: TestStore) => void = () => undefined,
 ): Promise<{ process: TestStore; queue: SqliteQueue }> {
   const process = await openTestStore([QueueModule], dataDir);
-  const queue = process.app.get(SqliteQueue, { strict: false });
+  const queue = process.store.jobs as SqliteQueue;
   process.engine.useQueue(queue);
   prepare(process);
   if (run) await queue.start(process.bus);

@@ -1,23 +1,23 @@
-import { randomUUID } from 'node:crypto';
-import { errorMessage, type JsonValue } from '#libs/contracts';
-import { type Bus, BusError, type QueueSink } from '#libs/iii';
+import { errorMessage } from '#libs/contracts';
+import type { Bus } from '#libs/iii';
+import { Heartbeat } from '../processes/heartbeat.js';
 import type { ProcessRegistry } from '../processes/registry.js';
+import { within } from '../processes/within.js';
 import type { SqliteConnection, SqliteWriter } from '../sqlite/index.js';
-import { groupOf, type QueueDefinition } from './definition.js';
-import { type JobRow, JobTable, type NewJob, type WaitingJob } from './jobs.js';
+import { JobQueue, type QueueReport } from './job-queue.js';
+import type { NewJob, WaitingJob } from './jobs.js';
 import { type Lane, Lanes } from './lanes.js';
-import { JobRunner, type QueueReport } from './runner.js';
+import { JobRunner } from './runner.js';
 
 /** How often this process looks for jobs that others left behind or handed to it, in ms. */
 const WATCH_MS = 500;
 
 /**
- * The queue of enqueue actions. A job is on disk before its receipt is given, is owned by the process that runs it, and
- * is handed to it in memory right after the commit. It runs at least once: what a dead process owned, another takes over.
- * In a queue with groups all jobs of a group belong to one process, which runs them one after the other.
+ * The queue of the embedded runtime. A job is owned by the process that runs it, and is handed to it in memory right after
+ * the commit; what a dead process owned, another takes over. In a queue with groups all jobs of a group belong to one
+ * process, which runs them one after the other.
  */
-export class SqliteQueue implements QueueSink {
-  private readonly jobs: JobTable;
+export class SqliteQueue extends JobQueue {
   private readonly queues = new Map<string, Lanes>();
   private readonly runs = new Set<Promise<void>>();
   private readonly timers = new Set<NodeJS.Timeout>();
@@ -28,32 +28,22 @@ export class SqliteQueue implements QueueSink {
   private scope: 'all' | 'own' = 'all';
   private stopping = false;
   private watchTimer: NodeJS.Timeout | undefined;
-  private heartbeat: NodeJS.Timeout | undefined;
+  private readonly heartbeat: Heartbeat;
   private dataVersion = -1;
   /** Jobs up to this id that others gave to this process have been seen. */
   private seen = 0;
 
   constructor(
     private readonly db: SqliteConnection,
-    private readonly writer: SqliteWriter,
-    private readonly processes: ProcessRegistry,
-    private readonly report: QueueReport,
+    writer: SqliteWriter,
+    processes: ProcessRegistry,
+    report: QueueReport,
   ) {
-    this.jobs = new JobTable(db);
+    super(db, writer, processes, report);
+    this.heartbeat = new Heartbeat(writer, processes, report);
   }
 
-  /** Stores a job and returns its receipt id. Throws `enqueue_error` for an unknown queue or a payload without its group. */
-  async enqueue(job: { queue: string; function_id: string; payload: JsonValue; metadata?: JsonValue }): Promise<string> {
-    const settings = this.jobs.settings(job.queue);
-    if (settings === undefined)
-      throw new BusError('enqueue_error', `there is no queue ${job.queue}; define it with queue::define`, job.function_id);
-    const stored: NewJob = { ...job, receipt: randomUUID(), group_key: groupOf(settings, job.queue, job.payload, job.function_id) };
-    this.accept(await this.commit(() => this.store([stored]), 'enqueue'));
-    return stored.receipt;
-  }
-
-  /** Starts running jobs: `all`, also what other processes left behind, or only this process's `own`. */
-  async start(bus: Bus, scope: 'all' | 'own' = 'all'): Promise<void> {
+  override async start(bus: Bus, scope: 'all' | 'own' = 'all'): Promise<void> {
     this.runner = new JobRunner(this.jobs, this.writer, this.processes, bus, this.report);
     this.scope = scope;
     await this.writer.submit(() => this.processes.renew(Date.now(), true), 'queue-register');
@@ -61,53 +51,15 @@ export class SqliteQueue implements QueueSink {
     this.watch();
   }
 
-  /** Takes no more jobs, waits for running ones for at most `graceMs`, and leaves the rest to other processes. */
-  async stop(graceMs: number): Promise<void> {
+  override async stop(graceMs: number): Promise<void> {
     if (this.stopping || this.runner === undefined) return;
     this.stopping = true;
     clearTimeout(this.watchTimer);
     for (const timer of this.timers) clearTimeout(timer);
-    let limit: NodeJS.Timeout | undefined;
-    const grace = new Promise<void>((resolve) => {
-      limit = setTimeout(resolve, graceMs);
-    });
-    await Promise.race([Promise.allSettled(this.runs), grace]);
-    clearTimeout(limit);
-    clearInterval(this.heartbeat);
+    await within(Promise.allSettled(this.runs), graceMs);
+    this.heartbeat.busy = false;
     this.runner.giveUp();
     await this.writer.submit(() => this.jobs.release(this.processes.owner), 'queue-release');
-  }
-
-  /** Sets how a queue works; false when it was so already. */
-  define(queue: string, definition: QueueDefinition): Promise<boolean> {
-    return this.writer.submit(() => this.jobs.define(queue, definition), 'queue-define');
-  }
-
-  /** Dead jobs of a queue, the oldest first. */
-  dead(queue: string, limit: number, offset: number): JobRow[] {
-    return this.jobs.dead(queue, limit, offset);
-  }
-
-  /** Queues dead jobs anew, all or the one with this receipt, behind what waits. Returns how many. */
-  async redrive(queue: string, receipt: string | null): Promise<number> {
-    const { count, waiting } = await this.commit(() => {
-      const rows = this.jobs.exhume(queue, receipt);
-      const again = rows.map(
-        (row): NewJob => ({
-          ...row,
-          payload: JSON.parse(row.payload) as JsonValue,
-          metadata: row.metadata === null ? undefined : (JSON.parse(row.metadata) as JsonValue),
-        }),
-      );
-      return { count: rows.length, waiting: this.store(again) };
-    }, 'queue-redrive');
-    this.accept(waiting);
-    return count;
-  }
-
-  /** Removes the dead job with this receipt; false when there is none. */
-  discard(queue: string, receipt: string): Promise<boolean> {
-    return this.writer.submit(() => this.jobs.exhume(queue, receipt).length > 0, 'queue-discard');
   }
 
   /** Jobs that run or wait in this process. */
@@ -126,10 +78,9 @@ export class SqliteQueue implements QueueSink {
     return this.runner === undefined || this.stopping ? null : this.processes.owner;
   }
 
-  /** Runs a write that stores jobs. */
-  private async commit<T>(work: () => T, point: string): Promise<T> {
+  protected override async put(make: () => readonly NewJob[], point: string): Promise<void> {
     try {
-      return await this.writer.submit(work, point);
+      this.accept(await this.writer.submit(() => this.store(make()), point));
     } catch (error) {
       this.onTheWay.clear(); // the ids may be given again
       throw error;
@@ -155,7 +106,7 @@ export class SqliteQueue implements QueueSink {
       if (group === null || last === undefined || (last.owner === self && (last.id <= known || this.onTheWay.has(last.id))))
         mine.push(stored);
       else {
-        if (last.owner !== self) this.jobs.adopt(queue, group, self);
+        this.jobs.adopt(queue, group, self);
         mine.push(...this.jobs.inGroup(queue, group, known));
       }
       this.onTheWay.add(stored.id);
@@ -233,19 +184,7 @@ export class SqliteQueue implements QueueSink {
 
   /** Renews the lease while this process has jobs. */
   private beat(): void {
-    const busy = [...this.queues.values()].some((lanes) => lanes.size > 0);
-    if (!busy) {
-      clearInterval(this.heartbeat);
-      this.heartbeat = undefined;
-    } else if (this.heartbeat === undefined && !this.stopping) {
-      this.heartbeat = setInterval(() => {
-        this.writer
-          .submit(() => this.processes.renew(Date.now()), 'heartbeat')
-          .catch((error: unknown) => {
-            this.report('the lease could not be renewed', { error: errorMessage(error) });
-          });
-      }, this.processes.heartbeatMs);
-    }
+    this.heartbeat.busy = !this.stopping && [...this.queues.values()].some((lanes) => lanes.size > 0);
   }
 
   private watch(): void {

@@ -4,6 +4,7 @@ import type { Bus } from '#libs/iii';
 import type { ProcessRegistry } from '../processes/registry.js';
 import type { SqliteWriter } from '../sqlite/index.js';
 import { backoffOf } from './definition.js';
+import type { QueueReport } from './job-queue.js';
 import type { JobRow, JobTable } from './jobs.js';
 
 /** First pause before an outcome that could not be stored is stored again, in ms; doubles up to the cap. */
@@ -11,9 +12,6 @@ const STORE_RETRY_MS = 500;
 const STORE_RETRY_CAP_MS = 30_000;
 /** How much of an error is kept with a job, in characters. */
 const MAX_ERROR_CHARS = 2_000;
-
-/** Told of what goes wrong where no caller waits. */
-export type QueueReport = (message: string, context: { [key: string]: unknown }) => void;
 
 /** Calls the functions of jobs and stores how that ended. */
 export class JobRunner {
@@ -32,8 +30,8 @@ export class JobRunner {
     this.stopped.abort();
   }
 
-  /** One try of a job, with its outcome stored. Returns when to try again; null when the job is over. */
-  async attempt(job: JobRow): Promise<number | null> {
+  /** One try of a job, with its outcome stored, and `also` in the same commit. Returns when to try again; null when the job is over. */
+  async attempt(job: JobRow, also: () => void = () => undefined): Promise<number | null> {
     const { id, function_id, queue } = job;
     const owner = this.processes.owner;
     const settings = this.jobs.settings(queue);
@@ -47,11 +45,17 @@ export class JobRunner {
       const dead = settings === undefined || attempts > settings.maxRetries;
       const not_before = dead ? 0 : Date.now() + backoffOf(settings, attempts);
       const last_error = errorMessage(error).slice(0, MAX_ERROR_CHARS);
-      await this.settle(() => this.jobs.fail(id, owner, { attempts, not_before, last_error, dead }));
+      await this.settle(() => {
+        this.jobs.fail(id, owner, { attempts, not_before, last_error, dead });
+        also();
+      });
       if (dead) this.report('a job is dead', { queue, function_id, message_id: job.receipt, error: last_error });
       return dead ? null : not_before;
     }
-    await this.settle(() => this.jobs.finish(id, owner));
+    await this.settle(() => {
+      this.jobs.finish(id, owner);
+      also();
+    });
     return null;
   }
 

@@ -1,6 +1,7 @@
 import { type DynamicModule, Module, type ValueProvider } from '@nestjs/common';
 import { SPANS } from '#libs/turn';
 import { ProcessRegistry } from '../processes/registry.js';
+import { JobQueue } from '../queue/index.js';
 import { SessionRepository } from '../sessions/repository.js';
 import { SqliteTranscript } from '../sessions/transcript.js';
 import { DATABASE, SqliteWriter } from '../sqlite/index.js';
@@ -22,6 +23,7 @@ export const partsOf = (store: Store): Given[] => [
   [StoreCommits, store.commits],
   [ProcessRegistry, store.processes],
   [EventDelivery, store.delivery],
+  [JobQueue, store.jobs],
   [SpanTable, store.spans],
   [SpanRecorder, store.recorder],
   [SPANS, store.recorder],

@@ -20,7 +20,6 @@ import {
   takeLeftover,
 } from '#libs/turn';
 import { describeFault, LiveConfiguration } from '../configuration/index.js';
-import { SqliteQueue } from '../queue/index.js';
 import { ServedBus } from '../remote/served-bus.js';
 import { connectToWorker } from '../remote/worker.js';
 import { isSessionEvent, SessionEvents } from '../sessions/index.js';
@@ -178,7 +177,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
       takeOverGuards(engine, store);
       await executor.runStep(payload);
     }, scope);
-    await app.get(SqliteQueue, { strict: false }).start(this.parts.bus, scope);
+    await store.jobs.start(this.parts.bus, scope);
     if (scope === 'own') return;
     store.delivery.recover((owner) => store.processes.hasEnded(owner, Date.now()));
     const ports = app.get<LoopPorts>(LOOP_PORTS, { strict: false });
@@ -189,7 +188,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
     const { app, store, siblings, background, report } = this.parts;
     await this.served?.close();
     background.stop();
-    await app.get(SqliteQueue, { strict: false }).stop(graceMs);
+    await store.jobs.stop(graceMs);
     await store.queue.stop(graceMs, this.hurry.signal);
     if (siblings.has('shell')) await app.get(ShellService, { strict: false }).stop();
     await store.delivery.settle(graceMs);
@@ -207,7 +206,7 @@ class EmbeddedProcess implements EmbeddedRuntime {
 
 /** Makes the loop, its events and its providers known on the bus. */
 async function publish({ app, bus, engine, store, siblings }: Parts): Promise<void> {
-  engine.useQueue(app.get(SqliteQueue, { strict: false }));
+  engine.useQueue(store.jobs);
   const turnEvents = app.get(TurnEvents, { strict: false });
   const sessionEvents = app.get(SessionEvents, { strict: false });
   turnEvents.publish();

@@ -1,7 +1,9 @@
 import type { Journal, Transcript } from '#libs/turn';
 import { ApprovalInbox } from '../approval/inbox.js';
+import type { JobWake, StepWake } from '../bullmq/index.js';
 import { SqliteGuards } from '../guards/guards.js';
 import { ProcessRegistry } from '../processes/registry.js';
+import { type JobQueue, SqliteQueue } from '../queue/index.js';
 import { SessionRepository } from '../sessions/repository.js';
 import { SqliteTranscript } from '../sessions/transcript.js';
 import { openDatabase, type SqliteConnection, SqliteWriter } from '../sqlite/index.js';
@@ -22,6 +24,7 @@ export interface Store {
   delivery: EventDelivery;
   commits: StoreCommits;
   queue: SqliteStepQueue;
+  jobs: JobQueue;
   journal: SqliteJournal & Journal;
   approvals: ApprovalInbox;
   guards: SqliteGuards;
@@ -46,7 +49,7 @@ export interface StoreOptions {
 
 /** Opens the store of a data folder. Throws as `openDatabase` does. */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const shared = options.redisUrl === undefined ? null : await sharedQueues(options.redisUrl);
+  const queuesOf = options.redisUrl === undefined ? ownQueues : await sharedQueues(options.redisUrl);
   const db = await openDatabase({ dataDir: options.dataDir, durability: options.durability });
   const writer = new SqliteWriter(db);
   const processes = new ProcessRegistry(db, options.leaseMs);
@@ -54,35 +57,37 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const transcript = new SqliteTranscript(db, repository);
   const delivery = new EventDelivery(db, processes.owner, options.report);
   const commits = new StoreCommits(writer, transcript, processes, delivery);
-  const { concurrency, report, dataDir } = options;
-  const queue =
-    shared?.(db, writer, processes, { concurrency, report, dataDir }) ??
-    new SqliteStepQueue(db, writer, processes, { concurrency, report });
+  const { queue, jobs } = await queuesOf({ db, writer, processes }, options);
   const approvals = new ApprovalInbox(db, repository);
   const journal = new SqliteJournal(db, commits, repository, queue, approvals);
   const guards = new SqliteGuards(db, writer, processes, options.report);
   const spans = new SpanTable(db);
   const otlp = options.otlp === true ? (await import('../traces/otlp.js')).otlpExport(options.report) : null;
   const recorder = new SpanRecorder(spans, writer, { keep: options.traces ?? (() => 0), otlp, report: options.report });
-  return { db, writer, processes, repository, transcript, delivery, commits, queue, journal, approvals, guards, spans, recorder };
+  return { db, writer, processes, repository, transcript, delivery, commits, queue, jobs, journal, approvals, guards, spans, recorder };
 }
 
-type MakeQueue = (
-  db: SqliteConnection,
-  writer: SqliteWriter,
-  processes: ProcessRegistry,
-  options: { concurrency: () => number; report: StoreOptions['report']; dataDir: string },
-) => SqliteStepQueue;
+type Queues = Pick<Store, 'queue' | 'jobs'>;
+type MakeQueues = (over: Pick<Store, 'db' | 'writer' | 'processes'>, options: StoreOptions) => Queues | Promise<Queues>;
+
+const ownQueues: MakeQueues = ({ db, writer, processes }, { concurrency, report }) => ({
+  queue: new SqliteStepQueue(db, writer, processes, { concurrency, report }),
+  jobs: new SqliteQueue(db, writer, processes, report),
+});
 
 /** Makes queues that worker processes share by a Redis, whose code is loaded only now. Throws as `checkRedis` does. */
-async function sharedQueues(url: string): Promise<MakeQueue> {
-  const [{ checkRedis, connected }, { SharedStepQueue }] = await Promise.all([
-    import('../bullmq/redis.js'),
-    import('../bullmq/step-queue.js'),
-  ]);
+async function sharedQueues(url: string): Promise<MakeQueues> {
+  const { checkRedis, SharedJobQueue, SharedStepQueue, Wakes } = await import('../bullmq/index.js');
   await checkRedis(url);
-  const redis = await connected(url, { patient: false });
-  return (db, writer, processes, options) => new SharedStepQueue(db, writer, processes, { ...options, url, redis });
+  return async ({ db, writer, processes }, { concurrency, report, dataDir }) => {
+    const options = { url, dataDir, lockMs: processes.leaseMs, report };
+    const turns = await Wakes.open<StepWake>({ ...options, kind: 'turn' });
+    const jobs = await Wakes.open<JobWake>({ ...options, kind: 'job' });
+    return {
+      queue: new SharedStepQueue(db, writer, processes, turns, { concurrency, report }),
+      jobs: new SharedJobQueue(db, writer, processes, jobs, report),
+    };
+  };
 }
 
 /** Writes what is pending and closes the database; SQLite folds its log file in when the last process leaves. */

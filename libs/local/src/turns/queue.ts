@@ -1,5 +1,6 @@
 import { errorMessage, type TurnStepPayload } from '#libs/contracts';
 import { isLive, type StepHandler, type StepOwner, type StepQueue } from '#libs/turn';
+import { Heartbeat } from '../processes/heartbeat.js';
 import type { ProcessRegistry } from '../processes/registry.js';
 import { within } from '../processes/within.js';
 import type { SqliteConnection, SqliteStatement, SqliteWriter } from '../sqlite/index.js';
@@ -33,7 +34,7 @@ export class SqliteStepQueue implements StepQueue {
   private readonly failures = new Map<string, number>();
   private readonly abortListeners = new Set<(sessionId: string) => void>();
   private watchTimer: NodeJS.Timeout | undefined;
-  private heartbeat: NodeJS.Timeout | undefined;
+  private readonly heartbeat: Heartbeat;
   private dataVersion = -1;
   protected stopping = false;
   private readonly selectOpen: SqliteStatement;
@@ -47,6 +48,7 @@ export class SqliteStepQueue implements StepQueue {
     protected readonly processes: ProcessRegistry,
     protected readonly options: QueueOptions,
   ) {
+    this.heartbeat = new Heartbeat(writer, processes, options.report);
     this.selectOpen = db.prepare('SELECT * FROM turns WHERE job_step IS NOT NULL AND owner IS NOT ?');
     this.selectTurn = db.prepare('SELECT * FROM turns WHERE session_id = ?');
     this.take = db.prepare(
@@ -98,7 +100,7 @@ export class SqliteStepQueue implements StepQueue {
     if (this.stopping) return;
     this.stopping = true;
     clearTimeout(this.watchTimer);
-    clearInterval(this.heartbeat);
+    this.heartbeat.busy = false;
     for (const timer of this.timers) clearTimeout(timer);
     await within(Promise.allSettled(this.running.values()), graceMs, hurry);
     const released = this.writer.submit(() => {
@@ -182,18 +184,7 @@ export class SqliteStepQueue implements StepQueue {
 
   /** Renews the lease while steps run. */
   protected beat(): void {
-    if (this.running.size === 0) {
-      clearInterval(this.heartbeat);
-      this.heartbeat = undefined;
-    } else if (this.heartbeat === undefined && !this.stopping) {
-      this.heartbeat = setInterval(() => {
-        this.writer
-          .submit(() => this.processes.renew(Date.now()), 'heartbeat')
-          .catch((error: unknown) => {
-            this.options.report('the lease could not be renewed', { error: String(error) });
-          });
-      }, this.processes.heartbeatMs);
-    }
+    this.heartbeat.busy = !this.stopping && this.running.size > 0;
   }
 
   /** Looks at the database when another process has written: for stops of running turns, and for steps left behind. */
