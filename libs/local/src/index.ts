@@ -2,3 +2,4 @@ export { checkConfiguration } from './configuration/check.js';
 export { openRemote } from './remote/open.js';
 export * from './runtime/index.js';
 export { checkPages, DATABASE_FILE } from './sqlite/index.js';
+export type { TurnSpan, TurnSpans } from './traces/index.js';

@@ -14,6 +14,7 @@ import { SessionsCommand } from './sessions.command.js';
 import { ShowCommand } from './show.command.js';
 import { StatusCommand } from './status.command.js';
 import { StopCommand } from './stop.command.js';
+import { TracesCommand } from './traces.command.js';
 import { WatchCommand } from './watch.command.js';
 
 /** All commands, in the order of the help text. */
@@ -24,6 +25,7 @@ export const COMMANDS: readonly CommandClass[] = [
   WatchCommand,
   SessionsCommand,
   ShowCommand,
+  TracesCommand,
   ApprovalsCommand,
   ApproveCommand,
   DenyCommand,

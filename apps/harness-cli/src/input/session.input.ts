@@ -23,6 +23,13 @@ export class WatchInput extends SessionInput {
   from?: string;
 }
 
+/** What `traces` was asked to show. */
+export class TracesInput extends SessionInput {
+  @IsOptional()
+  @Matches(SESSION_ID, { message: '--turn must be the id of a turn' })
+  turn?: string;
+}
+
 /** What `show` was asked to show. */
 export class ShowInput extends SessionInput {
   tree = false;

@@ -1,3 +1,4 @@
+import type { TurnStatus } from '#libs/contracts';
 import { isLive, type Journal, pendingSpan, type Span, type TurnRecord, traceOf, turnSpan } from '#libs/turn';
 import type { SpanTable, StoredPart } from './span-table.js';
 
@@ -13,6 +14,7 @@ export interface TurnSpans {
   trace_id: string;
   session_id: string;
   turn_id: string;
+  status: TurnStatus;
   spans: TurnSpan[];
 }
 
@@ -38,7 +40,8 @@ export async function readTrace(
   const parts = table.trace(trace_id);
   const records = await recordsOf(journal, parts, isLatest ? latest : null);
   const spans = below(rootId(turn_id), withOpen(parts, records, now));
-  return { trace_id, session_id: sessionId, turn_id, spans };
+  const status = spans[0]?.attributes['harness.status'];
+  return status === undefined ? null : { trace_id, session_id: sessionId, turn_id, status: status as TurnStatus, spans };
 }
 
 const rootId = (turn_id: string): string => traceOf({ turn_id }).span_id;

@@ -36,8 +36,8 @@ export const schemas = {
     },
     response: {
       $schema: draft,
-      properties: { trace_id: text, session_id: text, turn_id: text, spans: { items: span, type: 'array' } },
-      required: ['trace_id', 'session_id', 'turn_id', 'spans'],
+      properties: { trace_id: text, session_id: text, turn_id: text, status: text, spans: { items: span, type: 'array' } },
+      required: ['trace_id', 'session_id', 'turn_id', 'status', 'spans'],
       type: ['object', 'null'],
     },
   },
