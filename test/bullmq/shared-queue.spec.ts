@@ -98,7 +98,7 @@ describe.skipIf(!hasRedis)('workers that share their steps by Redis (skipped whe
     const redis = await RedisServer.start();
     const { vitals } = (await workers(1, redis)).first.runtime;
     const health = (): Promise<string> | undefined =>
-      vitals?.dependency?.ping().then(
+      vitals?.dependencies[0]?.ping().then(
         () => 'up',
         () => 'down',
       );

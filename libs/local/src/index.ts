@@ -1,4 +1,5 @@
 export { checkConfiguration } from './configuration/check.js';
+export { openOnEngine } from './engine/open.js';
 export { openRemote } from './remote/open.js';
 export * from './runtime/index.js';
 export { checkPages, DATABASE_FILE } from './sqlite/index.js';

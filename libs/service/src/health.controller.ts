@@ -37,9 +37,8 @@ export class HealthController {
   @Get('ready')
   @HealthCheck()
   ready(): Promise<HealthCheckResult> {
-    const { dependency } = this.vitals;
     const checks: HealthIndicatorFunction[] = [() => this.store(), () => this.queue(), () => this.disk(), () => this.configuration()];
-    if (dependency !== null) checks.push(() => this.reach(dependency.name, () => dependency.ping()));
+    for (const { name, ping } of this.vitals.dependencies) checks.push(() => this.reach(name, ping));
     return this.health.check(checks);
   }
 

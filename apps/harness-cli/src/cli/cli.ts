@@ -90,13 +90,19 @@ export class Cli {
     return dataDir(this.global.dataDir, this.io.env);
   }
 
+  /** Where the harness is, if not in a data folder: `--url`, else `III_URL` unless a folder is named on the command line; a worker takes both. */
+  url(role: RuntimeRole): string | undefined {
+    const { url, dataDir: folder } = this.global;
+    return url ?? (role === 'worker' || folder === undefined ? this.io.env['III_URL'] || undefined : undefined);
+  }
+
   /** Opens the data folder, or the connection to `--url`, gives the runtime to `use` and closes it on every path. */
   async withRuntime<T>(
     role: RuntimeRole,
     use: (runtime: EmbeddedRuntime) => Promise<T>,
-    how: Pick<OpenRuntimeOptions, 'log' | 'gateway' | 'prepare'> = {},
+    how: Pick<RuntimeRequest, 'log' | 'gateway' | 'prepare' | 'signal'> = {},
   ): Promise<T> {
-    const { url } = this.global;
+    const url = this.url(role);
     const runtime = await this.io.openRuntime({
       dataDir: this.dataDir().path,
       role,
@@ -128,7 +134,12 @@ export class Cli {
 }
 
 /** What the environment says of how a runtime is opened. */
-function fromEnvironment(env: NodeJS.ProcessEnv): Pick<RuntimeRequest, 'siblings' | 'token' | 'redisUrl'> {
-  const { HARNESS_SIBLINGS: siblings, HARNESS_GATEWAY_TOKEN: token, REDIS_URL: redisUrl } = env;
-  return { ...(siblings === undefined ? {} : { siblings }), ...(token ? { token } : {}), ...(redisUrl ? { redisUrl } : {}) };
+function fromEnvironment(env: NodeJS.ProcessEnv): Pick<RuntimeRequest, 'siblings' | 'token' | 'redisUrl' | 'store'> {
+  const { HARNESS_SIBLINGS: siblings, HARNESS_GATEWAY_TOKEN: token, REDIS_URL: redisUrl, HARNESS_STORE: store } = env;
+  return {
+    ...(siblings === undefined ? {} : { siblings }),
+    ...(token ? { token } : {}),
+    ...(redisUrl ? { redisUrl } : {}),
+    ...(store ? { store } : {}),
+  };
 }

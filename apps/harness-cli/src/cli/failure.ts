@@ -41,6 +41,8 @@ const KNOWN: { readonly [code: string]: Known } = {
     exitCode: EXIT.unreachable,
     hint: '`redis-cli config set maxmemory-policy noeviction` does it until its next start.',
   },
+  'harness/duplicate': { exitCode: EXIT.unreachable },
+  'harness/no_queue': { exitCode: EXIT.unreachable },
   'service/invalid_setting': { exitCode: EXIT.usage },
   'harness/unreachable': {
     exitCode: EXIT.unreachable,

@@ -2,16 +2,18 @@ import type { EmbeddedRuntime, OpenRuntimeOptions } from '#libs/local';
 import { folderFault } from '../input/data-dir.js';
 import { CliError, EXIT, usageError } from './exit.js';
 
-/** A data folder to open, or the address of a harness that runs somewhere else. */
+/** A data folder to open, or the address of a harness that runs somewhere else; for a worker, of the engine that it is for. */
 export interface RuntimeRequest extends OpenRuntimeOptions {
   url?: string;
+  /** Where a worker of an engine keeps the records of turns. */
+  store?: string;
+  /** Ends the waiting of a worker for what it depends on. */
+  signal?: AbortSignal;
 }
 
 /** Opens a runtime, which is loaded only now; says first when the data folder cannot be one. */
 export async function openRuntime({ url, ...options }: RuntimeRequest): Promise<EmbeddedRuntime> {
-  if (url !== undefined) {
-    if (options.role === 'worker')
-      throw usageError('--url is for commands that talk to a worker, and this one is a worker', 'Leave --url out.');
+  if (url !== undefined && options.role !== 'worker') {
     const { openRemote } = await import('#libs/local');
     return await openRemote({ url: webSocketUrl(url), token: options.token, log: options.log });
   }
@@ -24,12 +26,12 @@ export async function openRuntime({ url, ...options }: RuntimeRequest): Promise<
       'Choose another one with --data-dir or HARNESS_DATA_DIR, or change its permissions.',
     );
   const local = await import('#libs/local');
-  return await local.openRuntime(options);
+  return url === undefined ? await local.openRuntime(options) : await local.openOnEngine({ ...options, engineUrl: webSocketUrl(url) });
 }
 
 function webSocketUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'ws:' && url.protocol !== 'wss:'))
-    throw usageError(`--url must be a WebSocket address such as ws://127.0.0.1:49134, not ${JSON.stringify(text)}`);
+    throw usageError(`--url (or III_URL) must be a WebSocket address such as ws://127.0.0.1:49134, not ${JSON.stringify(text)}`);
   return text;
 }

@@ -38,7 +38,7 @@ export function configureProgram(program: Program, cli: Cli, version: string, he
     .name(cli.name)
     .description('A durable agent turn loop: sends a message, watches the turn run, and looks at what is stored.')
     .option('--data-dir <folder>', 'where everything is stored (HARNESS_DATA_DIR, else the XDG data folder)')
-    .option('--url <url>', 'talk to the worker or engine at this WebSocket address instead')
+    .option('--url <url>', 'the worker or engine at this WebSocket address instead (III_URL); serve: the iii engine to be a worker of')
     .option('--debug', 'show what goes on, and stack traces')
     .version(version, '-V, --version', 'print the version')
     .addHelpText('after', EXAMPLES);

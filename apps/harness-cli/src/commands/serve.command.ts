@@ -1,4 +1,4 @@
-import type { Model } from '#libs/contracts';
+import { errorCode, errorMessage, type Model } from '#libs/contracts';
 import type { EmbeddedRuntime, OpenRuntimeOptions } from '#libs/local';
 import type { Service } from '#libs/service';
 import type { FeedEvent } from '#libs/turn';
@@ -50,8 +50,11 @@ Goes on with what other processes have left behind, and takes what \`send --no-w
 unless that is a terminal. SIGTERM or Ctrl-C: takes no new step, gives running ones ${GRACE_MS / 1000} s, hands the rest back and exits with 0; a second
 one does not wait, a third leaves at once.
 
-Example:
-  harness-cli serve --data-dir ./data`;
+With --url or III_URL it is a worker of the iii engine there, instead of an engine of its own.
+
+Examples:
+  harness-cli serve --data-dir ./data
+  HARNESS_SIBLINGS=all harness-cli serve --url ws://127.0.0.1:49134`;
   }
 
   protected async execute(): Promise<ExitCode> {
@@ -61,14 +64,19 @@ Example:
     const gateway = gatewaySettings(cli.io.env);
     const http = serviceSettings(cli.io.env);
     const log = workerLog(cli.stderr, cli.err, cli.io.env, cli.global.debug === true);
+    const engine = cli.url('worker');
+    const opening = new AbortController();
     let signalled: (signal: string) => void = () => undefined;
     const first = new Promise<string>((resolve) => {
       signalled = resolve;
     });
     let hurry: () => void = () => undefined;
     const interrupts = new Interrupts(cli.io.signals, (signal, times) => {
-      if (times === 1) signalled(signal);
-      else if (times === 2) hurry();
+      if (times === 1) {
+        signalled(signal);
+        opening.abort();
+      }
+      if (times === 2) hurry();
       if (times > 1) setTimeout(() => cli.io.exit(BY_SIGNAL[signal]), times > 2 ? 0 : HURRY_MS).unref();
     });
     let service: Service | null = null;
@@ -82,9 +90,10 @@ Example:
         'worker',
         async (runtime) => {
           const { dataDir, gatewayUrl } = runtime;
-          log('info', 'ready', { data_dir: dataDir, pid: process.pid, gateway: gatewayUrl, health: service?.url });
+          const place = engine === undefined ? 'gateway' : 'engine';
+          log('info', 'ready', { data_dir: dataDir, pid: process.pid, [place]: gatewayUrl, health: service?.url });
           cli.print(
-            `${cli.name} is ready: data folder ${sanitizeLine(dataDir)}, process ${process.pid}, gateway ${gatewayUrl ?? 'none'}, health ${service?.url ?? 'none'}`,
+            `${cli.name} is ready: data folder ${sanitizeLine(dataDir)}, process ${process.pid}, ${place} ${gatewayUrl ?? 'none'}, health ${service?.url ?? 'none'}`,
           );
           await logModels(runtime, log);
           const signal = await first;
@@ -97,8 +106,12 @@ Example:
           log('info', 'stopped', {});
           return EXIT.ok;
         },
-        { log, gateway, prepare },
+        { log, gateway, prepare, signal: opening.signal },
       );
+    } catch (error) {
+      if (errorCode(error) !== 'harness/stopped') throw error;
+      log('info', 'stopped', { error: errorMessage(error) });
+      return EXIT.ok;
     } finally {
       await (service as Service | null)?.close();
       interrupts.close();

@@ -20,6 +20,7 @@ import {
 import { withoutEngineKeys } from '../engine-keys.js';
 import { inherit } from '../provenance.js';
 import { socketReader, socketWriter } from './channels.js';
+import type { SdkConnection } from './connection.js';
 import { withRefs } from './refs.js';
 
 /** A bus whose engine is at the other end of an iii-sdk client: a real iii engine, or a gateway. */
@@ -28,26 +29,34 @@ export class SdkBus implements Bus {
     private readonly client: IIIClient,
     /** The engine's WebSocket address, which its channels share. */
     private readonly url: string,
+    readonly connection: SdkConnection,
+    /** Under what name this worker is listed. */
+    readonly name: string,
   ) {}
 
   async trigger<T = unknown>({ function_id, payload, action, timeoutMs, metadata, signal }: TriggerRequest): Promise<T> {
-    const stopped = (): BusError => new BusError('invocation_stopped', `the call of ${function_id} was stopped`, function_id);
-    if (signal?.aborted === true) throw stopped();
+    const stopped = (what: string): BusError => new BusError('invocation_stopped', `the call of ${function_id} ${what}`, function_id);
+    if (signal?.aborted === true) throw stopped('was stopped');
     const answer = this.client
       .trigger<unknown, T>({ function_id, payload, action, timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS, metadata })
       .catch((error: unknown) => {
         throw thrownBy(error, function_id);
       });
-    if (signal === undefined) return await answer;
-    let leave: () => void = () => undefined;
-    const aborted = new Promise<never>((_, reject) => {
-      leave = () => reject(stopped());
-      signal.addEventListener('abort', leave, { once: true });
+    const endings: (() => void)[] = [];
+    const ended = new Promise<never>((_, reject) => {
+      if (signal !== undefined) {
+        const leave = (): void => reject(stopped('was stopped'));
+        signal.addEventListener('abort', leave, { once: true });
+        endings.push(() => signal.removeEventListener('abort', leave));
+      }
+      // The SDK would wait for its timeout. What is asked for while there is no connection is sent with the next one.
+      if (this.connection.isUp)
+        endings.push(this.connection.onLost(() => reject(stopped('was cut off with the connection to the engine; it may have run'))));
     });
     try {
-      return await Promise.race([answer, aborted]);
+      return await Promise.race([answer, ended]);
     } finally {
-      signal.removeEventListener('abort', leave);
+      for (const end of endings) end();
     }
   }
 

@@ -4,17 +4,27 @@ import { WebSocket } from 'ws';
 import { errorMessage, HarnessError, withoutPassword } from '#libs/contracts';
 import { SdkBus } from './bus.js';
 import type { ConnectOptions } from './connect.js';
+import { watchConnection } from './connection.js';
 import { captureSdkLog } from './log.js';
 
 const HANDSHAKE_MS = 10_000;
+/** How long the SDK waits before it connects anew, in ms: at first, and at most. */
+const RECONNECT_MS = 200;
+const RECONNECT_CAP_MS = 2_000;
 
 /** See `connectSdk`. */
 export async function dial(url: string, { name, token, log }: ConnectOptions): Promise<SdkBus> {
   const headers = token === undefined ? undefined : { authorization: `Bearer ${token}` };
   await probe(url, headers);
   captureSdkLog(log ?? (() => undefined));
-  const client = registerWorker(url, { workerName: name, headers, enableMetricsReporting: false, otel: { enabled: false } });
-  return new SdkBus(client, url);
+  const client = registerWorker(url, {
+    workerName: name,
+    headers,
+    enableMetricsReporting: false,
+    otel: { enabled: false },
+    reconnectionConfig: { initialDelayMs: RECONNECT_MS, maxDelayMs: RECONNECT_CAP_MS },
+  });
+  return new SdkBus(client, url, watchConnection(client), name);
 }
 
 /** Opens and closes a socket, since the SDK tries for ever and does not say why it fails. */

@@ -1,5 +1,6 @@
 export * from './configuration.module.js';
-export { describeFault } from './fault.js';
-export { LiveConfiguration } from './live.js';
+export { ownDefinitions } from './definitions.js';
+export { type ConfigurationFault, describeFault } from './fault.js';
+export { LiveConfiguration, valuesOf } from './live.js';
 export { loadConfiguration } from './load.js';
 export { ConfigurationWatch } from './watch.js';

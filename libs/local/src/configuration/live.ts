@@ -5,7 +5,7 @@ import { Absences, GRACE_MS } from './absences.js';
 import { ownDefinitions } from './definitions.js';
 import { entryIds } from './entries/entry.js';
 import type { ConfigurationFault } from './fault.js';
-import { type FolderContent, readFolder, textOf, valueFile } from './folder.js';
+import { type FolderContent, readFolder, textOf, valueFile, withText } from './folder.js';
 import { type Configuration, invalid, readConfiguration } from './load.js';
 import type { Environment } from './references.js';
 import { type EntryChange, RegisteredEntries } from './registered.js';
@@ -32,6 +32,10 @@ export class LiveConfiguration {
   private accepted: FolderContent;
   private problems: readonly ConfigurationFault[] = [];
   private restart: readonly ConfigurationFault[] = [];
+  /** Texts from elsewhere that stand in place of files. */
+  private readonly given = new Map<string, string>();
+  /** Asked before the folder is read for a caller that needs the newest values: where values come from elsewhere. */
+  refresh: () => Promise<void> = () => Promise.resolve();
 
   /** Reads the folder. @throws HarnessError `configuration/invalid` with every fault, when any file is not valid. */
   constructor(
@@ -74,7 +78,7 @@ export class LiveConfiguration {
    * file is away that may only be being saved; 0 = no need.
    */
   read(): number {
-    const folder = readFolder(this.dir);
+    const folder = this.folder();
     const wait = this.absenceOf(folder);
     const changes = wait > 0 ? [] : this.take(folder);
     const registered = folder.isThere ? this.registered.update(folder) : { changes: [], waitMs: 0 };
@@ -92,13 +96,29 @@ export class LiveConfiguration {
    * @throws HarnessError `configuration/invalid` when a file is not valid; the last good values stay then.
    */
   async reload(): Promise<void> {
+    await this.refresh();
     await this.settle();
     if (this.problems.length > 0) throw invalid(this.problems);
+  }
+
+  /** Takes the value of an entry from elsewhere, in place of its file; what is wrong with it otherwise, and then nothing changes. */
+  give(id: string, value: JsonValue): readonly ConfigurationFault[] {
+    const name = `${id}.yaml`;
+    const text = JSON.stringify(value); // which is YAML too
+    const reading = this.preview(withText(this.folder(), name, text));
+    if (!reading.ok) return reading.faults;
+    this.given.set(name, text);
+    this.read();
+    return [];
   }
 
   /** Tells the listeners of a change that reading the folder does not show, such as a registration that is repeated. */
   announce(change: EntryChange): void {
     this.tell([change]);
+  }
+
+  private folder(): FolderContent {
+    return [...this.given].reduce((folder, [name, text]) => withText(folder, name, text), readFolder(this.dir));
   }
 
   private absenceOf(folder: FolderContent): number {

@@ -23,10 +23,10 @@ export const partsOf = (store: Store): Given[] => [
   [StoreCommits, store.commits],
   [ProcessRegistry, store.processes],
   [EventDelivery, store.delivery],
-  [JobQueue, store.jobs],
   [SpanTable, store.spans],
   [SpanRecorder, store.recorder],
   [SPANS, store.recorder],
+  [JobQueue, store.jobs],
 ];
 
 /** Gives what was made outside of Nest to every module. */

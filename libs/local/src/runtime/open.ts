@@ -1,15 +1,13 @@
 import 'reflect-metadata';
 import { join } from 'node:path';
-import type { INestMicroservice, LoggerService } from '@nestjs/common';
+import type { INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { errorMessage } from '#libs/contracts';
 import { HookRegistry } from '#libs/hooks';
 import { type Bus, BusErrorFilter, type Gateway, IiiTransport, type LocalBus, LocalEngine } from '#libs/iii';
 import {
-  answerParent,
   type FeedEvent,
   isClosedToModels,
-  isTurnEvent,
   LiveFeed,
   LOOP_PORTS,
   type LoopPorts,
@@ -22,7 +20,7 @@ import {
 import { describeFault, LiveConfiguration } from '../configuration/index.js';
 import { ServedBus } from '../remote/served-bus.js';
 import { connectToWorker } from '../remote/worker.js';
-import { isSessionEvent, SessionEvents } from '../sessions/index.js';
+import { SessionEvents } from '../sessions/index.js';
 import { ShellService } from '../shell/shell.service.js';
 import type { EmbeddedRuntime, OpenRuntimeOptions, TurnOwner } from './api.js';
 import { type Background, backgroundOf } from './background.js';
@@ -33,6 +31,7 @@ import { announceProviders } from './providers.js';
 import { type Sibling, siblingsOf } from './siblings.js';
 import { closeStore, openStore, type Store } from './store.js';
 import { Vitals } from './vitals.js';
+import { listen, nestLogger } from './wiring.js';
 
 /** How long a runtime waits for running steps when it closes, in ms. */
 const GRACE_MS = 5_000;
@@ -222,25 +221,4 @@ async function publish({ app, bus, engine, store, siblings }: Parts): Promise<vo
 function takeOverGuards(engine: LocalEngine, store: Store): void {
   const kept = store.guards.changes();
   if (kept !== null) engine.triggers.restore(kept, Date.now());
-}
-
-/** Passes events on: those of turns and sessions to bound functions, the end of a child to its parent. */
-function listen(store: Store, ports: LoopPorts, turnEvents: TurnEvents, sessionEvents: SessionEvents): void {
-  store.delivery.addListeners({
-    wants: (type) => type === 'harness::child-ended' || turnEvents.wants(type) || sessionEvents.wants(type),
-    deliver: async (event) => {
-      if (event.type === 'harness::child-ended') await answerParent(ports, event.payload);
-      else if (isTurnEvent(event)) await turnEvents.deliver(event);
-      else if (isSessionEvent(event)) await sessionEvents.deliver(event);
-    },
-  });
-}
-
-/** Nest's own messages, in our log; what it says at start is for developers only. */
-function nestLogger(log: Log): LoggerService {
-  const at =
-    (level: Parameters<Log>[0]) =>
-    (message: unknown, ...rest: unknown[]) =>
-      log(level, String(message), rest.length > 0 ? { context: rest.map(String) } : {});
-  return { log: at('debug'), error: at('error'), warn: at('warn'), debug: at('debug'), verbose: at('debug'), fatal: at('error') };
 }

@@ -44,6 +44,8 @@ export interface StoreOptions {
   /** See `OpenRuntimeOptions`. */
   leaseMs?: number | undefined;
   redisUrl?: string | undefined;
+  /** The kind of step queue; `SqliteStepQueue` when absent. Not with `redisUrl`. */
+  stepQueue?: typeof SqliteStepQueue;
   report: (message: string, context: { [key: string]: unknown }) => void;
 }
 
@@ -70,8 +72,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 type Queues = Pick<Store, 'queue' | 'jobs'>;
 type MakeQueues = (over: Pick<Store, 'db' | 'writer' | 'processes'>, options: StoreOptions) => Queues | Promise<Queues>;
 
-const ownQueues: MakeQueues = ({ db, writer, processes }, { concurrency, report }) => ({
-  queue: new SqliteStepQueue(db, writer, processes, { concurrency, report }),
+const ownQueues: MakeQueues = ({ db, writer, processes }, { concurrency, report, stepQueue = SqliteStepQueue }) => ({
+  queue: new stepQueue(db, writer, processes, { concurrency, report }),
   jobs: new SqliteQueue(db, writer, processes, report),
 });
 

@@ -1,6 +1,13 @@
 import { statfs } from 'node:fs/promises';
 import type { Store } from './store.js';
 
+/** Something elsewhere that a worker needs. */
+export interface Dependency {
+  name: string;
+  /** Rejects when it does not answer as it should. */
+  ping(): Promise<void>;
+}
+
 /** How a process and its data folder do, for those who look after it. */
 export class Vitals {
   constructor(
@@ -8,6 +15,8 @@ export class Vitals {
     private readonly dataDir: string,
     /** What is wrong with the configuration files now. */
     readonly configurationFaults: () => readonly string[],
+    /** What the worker needs beside its store. */
+    private readonly others: readonly Dependency[] = [],
   ) {}
 
   /** Writes to the store; gives how long it took until it was durable, in ms. Throws `harness/storage`. */
@@ -22,9 +31,10 @@ export class Vitals {
     return this.store.queue.load;
   }
 
-  /** What the queue needs beside the database, by name; null when nothing. */
-  get dependency(): { name: string; ping(): Promise<void> } | null {
-    return this.store.queue.dependency;
+  /** What has to answer beside the database. */
+  get dependencies(): readonly Dependency[] {
+    const { dependency } = this.store.queue;
+    return dependency === null ? this.others : [dependency, ...this.others];
   }
 
   /** Turns of the data folder that wait for calls. */

@@ -148,6 +148,18 @@ export const sessionFunctions = {
       {
         content: listOf(ref('ContentBlock')),
         details: { description: 'Only for results and custom messages.' },
+        ending: {
+          description: 'How an assistant message ended, which a stream tells last. Beyond the contract; only for assistant messages.',
+          ...(orNull({
+            properties: {
+              error_kind: orNull(ref('ErrorKind')),
+              error_message: { type: ['string', 'null'] },
+              stop_reason: ref('StopReason'),
+            },
+            required: ['stop_reason'],
+            type: 'object',
+          }) as object),
+        },
         entry_id: text,
         expected_revision: {
           description: 'Nothing is written when the entry has another revision.',

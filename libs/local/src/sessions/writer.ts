@@ -1,12 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
 import {
   type AgentMessage,
+  type AssistantMessage,
   type ContentBlock,
   type Entry,
+  type ErrorKind,
   HarnessError,
   type JsonObject,
   type JsonValue,
   newEntryId,
+  type StopReason,
   type Usage,
 } from '#libs/contracts';
 import { StoreCommits } from '../turns/commits.js';
@@ -19,6 +22,8 @@ export interface MessageUpdate {
   content: ContentBlock[];
   details?: JsonValue;
   usage?: Usage | null;
+  /** How an assistant message ended. */
+  ending?: { stop_reason: StopReason; error_kind?: ErrorKind | null; error_message?: string | null } | null;
   origin?: JsonObject | null;
   expected_revision?: number | null;
 }
@@ -77,7 +82,16 @@ export class SessionWriter {
   }
 }
 
-function updated(message: AgentMessage, content: ContentBlock[], { details, usage }: MessageUpdate): AgentMessage {
+const endedAs = ({ stop_reason, error_kind, error_message }: NonNullable<MessageUpdate['ending']>): Partial<AssistantMessage> => ({
+  stop_reason,
+  ...(error_kind == null ? {} : { error_kind }),
+  ...(error_message == null ? {} : { error_message }),
+});
+
+function updated(message: AgentMessage, content: ContentBlock[], { details, usage, ending }: MessageUpdate): AgentMessage {
+  if (ending != null && message.role !== 'assistant') {
+    throw new HarnessError('session/invalid_request', `ending is only for assistant messages, and this one has the role ${message.role}`);
+  }
   if (usage != null && message.role !== 'assistant') {
     throw new HarnessError('session/invalid_request', `usage is only for assistant messages, and this one has the role ${message.role}`);
   }
@@ -89,7 +103,9 @@ function updated(message: AgentMessage, content: ContentBlock[], { details, usag
           'session/details_not_supported',
           `details are only for results and custom messages, and this one has the role ${message.role}`,
         );
-      return message.role === 'assistant' && usage != null ? { ...message, content, usage } : { ...message, content };
+      return message.role === 'assistant'
+        ? { ...message, ...(ending == null ? {} : endedAs(ending)), content, ...(usage == null ? {} : { usage }) }
+        : { ...message, content };
     case 'function_result':
     case 'custom':
       return details == null ? { ...message, content } : { ...message, content, details };

@@ -50,8 +50,11 @@ export class HarnessFunctions {
   }
 
   @contract('harness::turn', { internal: true, trace_hidden: true })
-  turn(@Payload() payload: TurnStepPayload): Promise<TurnStepResult> {
-    return this.executor.runStep(payload);
+  async turn(@Payload() payload: TurnStepPayload): Promise<TurnStepResult> {
+    if (this.queue.arrive === undefined) return await this.executor.runStep(payload);
+    const begun = this.queue.arrive(payload);
+    const record = await this.ports.journal.load(payload.session_id);
+    return { session_id: payload.session_id, status: record?.status ?? 'failed', ...(begun ? {} : { skipped: true }) };
   }
 
   @contract('harness::status')

@@ -19,6 +19,8 @@ export interface StepQueue {
   adopt(sessionId: string): Promise<boolean>;
   /** Who runs the queued step of a session: this process, another live one, one that is gone, or nobody. */
   ownerOf(sessionId: string): Promise<StepOwner>;
+  /** A job of a queue elsewhere says that a step is due: begins it if it waits here. Absent where steps come from the store alone. */
+  arrive?(payload: TurnStepPayload): boolean;
   /** Stops taking steps and waits for running ones, for at most `graceMs` or until `hurry` is aborted; then hands the rest back. */
   stop(graceMs: number, hurry?: AbortSignal): Promise<void>;
 }

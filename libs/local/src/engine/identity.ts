@@ -1,0 +1,38 @@
+import { HarnessError, harnessFunctions } from '#libs/contracts';
+import type { SdkBus } from '#libs/iii';
+import { type Registered, registered } from './directory.js';
+import { type Patience, waitUntil } from './reach.js';
+
+/** How long the functions of a worker that has gone may still be there, in ms. */
+const LEAVE_MS = 15_000;
+const IDS = Object.keys(harnessFunctions);
+
+const otherOf = (found: ReadonlyMap<string, Registered>, bus: SdkBus): Registered | undefined =>
+  [...found.values()].find(({ worker_name }) => worker_name !== bus.name);
+
+const duplicate = (other: string): HarnessError =>
+  new HarnessError(
+    'harness/duplicate',
+    `the engine has a harness already: the worker ${other} has registered harness::*. An engine calls one worker for each function, so a ` +
+      `second one would never be asked; stop the other one first`,
+  );
+
+/** Waits, for a while, until no other worker has our functions: one that was killed leaves a moment later. Throws `harness/duplicate`. */
+export async function refuseSecond(bus: SdkBus, patience: Patience): Promise<void> {
+  const until = Date.now() + LEAVE_MS;
+  await waitUntil(async () => {
+    const other = otherOf(await registered(bus, IDS), bus);
+    if (other === undefined) return null;
+    if (Date.now() >= until) throw duplicate(other.worker_name);
+    return `the worker ${other.worker_name}, which has registered harness::*, to leave`;
+  }, patience);
+}
+
+/** Makes sure that the functions of a harness are ours. Throws `harness/duplicate` when another worker came first, and as `Bus.trigger`. */
+export async function checkOurs(bus: SdkBus): Promise<void> {
+  const found = await registered(bus, IDS);
+  const other = otherOf(found, bus);
+  if (other !== undefined) throw duplicate(other.worker_name);
+  const missing = IDS.find((id) => !found.has(id));
+  if (missing !== undefined) throw new HarnessError('harness/not_registered', `the engine does not have ${missing} of this worker`);
+}

@@ -1,0 +1,115 @@
+import type { JsonValue } from '#libs/contracts';
+import type { Bus } from '#libs/iii';
+import type { KeyDocument, TurnDocument, TurnDocuments } from './documents.js';
+
+/** Scopes of `state::*` that the harness keeps its documents in. */
+const TURNS = 'harness-turns';
+const OPEN = 'harness-turns-open';
+const KEYS = 'harness-keys';
+
+/** How long what was written is kept here, in ms, at least. */
+const KEEP_MS = 60_000;
+
+/**
+ * Documents in the state of the engine. An engine whose state is saved by a timer may answer for a write and lose it when it is killed;
+ * so what was written lately is kept here, to be written again when the engine is back.
+ */
+export class StateDocuments implements TurnDocuments {
+  readonly guarantee: string;
+  /** Sessions that are marked as open. */
+  private readonly marked = new Set<string>();
+  private readonly recent = new Map<string, { at: number; document: TurnDocument; isOpen: boolean }>();
+  private readonly recentKeys = new Map<string, { at: number; document: KeyDocument }>();
+  private readonly keepMs: number;
+
+  /** `savedEveryMs`: how often the engine saves its state; null when that is not known. */
+  constructor(
+    private readonly bus: Bus,
+    private readonly timeoutMs: () => number,
+    savedEveryMs: number | null,
+  ) {
+    this.keepMs = Math.max(KEEP_MS, 2 * (savedEveryMs ?? 0));
+    const risk = savedEveryMs === null ? 'how durable that is depends on its adapter' : `which it saves every ${savedEveryMs} ms`;
+    this.guarantee =
+      `turns are in the state of the engine (${risk}): they outlive this worker and its disk. What the engine has answered for and not saved when it ` +
+      'is killed is written again while this worker lives; HARNESS_STORE=sqlite keeps turns on the disk of this worker';
+  }
+
+  /** Writes again what the engine has lost of what was written lately. Throws as `Bus.trigger`. */
+  async restore(): Promise<void> {
+    for (const { document, isOpen } of [...this.recent.values()]) {
+      const stored = await this.read(document.session_id);
+      if (stored !== null && stored.revision >= document.revision) continue;
+      this.marked.delete(document.session_id);
+      await this.write(document, isOpen);
+    }
+    for (const { document } of [...this.recentKeys.values()]) {
+      if ((await this.readKey(document.key)) === null) await this.writeKey(document);
+    }
+  }
+
+  async read(sessionId: string): Promise<TurnDocument | null> {
+    return (await this.call<TurnDocument | null>('get', { scope: TURNS, key: sessionId })) ?? null;
+  }
+
+  async write(document: TurnDocument, isOpen: boolean): Promise<void> {
+    const { session_id } = document;
+    this.recent.delete(session_id);
+    this.recent.set(session_id, { at: Date.now(), document, isOpen });
+    prune(this.recent, Date.now() - this.keepMs);
+    if (isOpen && !this.marked.has(session_id)) {
+      await this.call('set', { scope: OPEN, key: session_id, value: { session_id } });
+      this.marked.add(session_id);
+    }
+    await this.call('set', { scope: TURNS, key: session_id, value: document as unknown as JsonValue });
+    if (!isOpen && this.marked.has(session_id)) {
+      await this.call('delete', { scope: OPEN, key: session_id });
+      this.marked.delete(session_id);
+    }
+  }
+
+  async open(): Promise<TurnDocument[]> {
+    const marks = (await this.call<{ session_id: string }[] | null>('list', { scope: OPEN })) ?? [];
+    const documents: TurnDocument[] = [];
+    for (const { session_id } of marks) {
+      this.marked.add(session_id);
+      const document = await this.read(session_id);
+      if (document !== null) documents.push(document);
+    }
+    return documents;
+  }
+
+  async readKey(key: string): Promise<KeyDocument | null> {
+    return (await this.call<KeyDocument | null>('get', { scope: KEYS, key })) ?? null;
+  }
+
+  async writeKey(document: KeyDocument): Promise<void> {
+    this.recentKeys.set(document.key, { at: Date.now(), document });
+    prune(this.recentKeys, Date.now() - this.keepMs);
+    await this.call('set', { scope: KEYS, key: document.key, value: document as unknown as JsonValue });
+  }
+
+  async dropKeys(now: number): Promise<void> {
+    const keys = (await this.call<KeyDocument[] | null>('list', { scope: KEYS })) ?? [];
+    for (const { key, expires_at } of keys) if (expires_at <= now) await this.call('delete', { scope: KEYS, key });
+  }
+
+  async remove(sessionId: string): Promise<void> {
+    await this.call('delete', { scope: TURNS, key: sessionId });
+    await this.call('delete', { scope: OPEN, key: sessionId });
+    this.marked.delete(sessionId);
+    this.recent.delete(sessionId);
+  }
+
+  private call<T>(what: 'get' | 'set' | 'delete' | 'list', payload: { [key: string]: JsonValue }): Promise<T> {
+    return this.bus.trigger<T>({ function_id: `state::${what}`, payload, timeoutMs: this.timeoutMs() });
+  }
+}
+
+/** Drops what is older than `since`; the oldest come first. */
+function prune(recent: Map<string, { at: number }>, since: number): void {
+  for (const [key, { at }] of recent) {
+    if (at >= since) return;
+    recent.delete(key);
+  }
+}
