@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { errorCode, HarnessError, type JsonValue } from '#libs/contracts';
 import type { Bus, ChannelReader, Registration, TriggerRegistration } from '#libs/iii';
+import type { Implementation } from './store.js';
 
 /** Two workers on one engine. `close` ends both. */
 export interface TwoWorkers {
@@ -9,9 +10,22 @@ export interface TwoWorkers {
   close(): Promise<void>;
 }
 
+/** What makes two workers of one kind. */
+export interface BusAdapter {
+  /** What lies between the two, for the names of the tests. */
+  name: string;
+  /** The implementations of `Bus` that the two are of. */
+  covers: readonly Implementation[];
+  /** `offers`: worker `b` calls and opens channels, and has no functions or channel ends for others. */
+  without?: 'offers';
+  open(): Promise<TwoWorkers>;
+}
+
 /** What every adapter of the `Bus` port must do, whatever lies between its workers. */
-export function busConformance(adapter: string, open: () => Promise<TwoWorkers>): void {
-  describe(`a bus: ${adapter}`, () => {
+export function busConformance({ name, covers, without, open }: BusAdapter): void {
+  const offers = it.skipIf(without === 'offers');
+
+  describe(`a bus: ${name}`, () => {
     const between = async (use: (workers: TwoWorkers) => Promise<void>): Promise<void> => {
       const workers = await open();
       try {
@@ -20,6 +34,11 @@ export function busConformance(adapter: string, open: () => Promise<TwoWorkers>)
         await workers.close();
       }
     };
+
+    it('is made of what the adapter says it covers', () =>
+      between(async ({ a, b }) => {
+        for (const implementation of covers) expect([a, b].some((worker) => worker instanceof implementation)).toBe(true);
+      }));
 
     it('carries a payload to a function of another worker, and its result back', () =>
       between(async ({ a, b }) => {
@@ -35,7 +54,7 @@ export function busConformance(adapter: string, open: () => Promise<TwoWorkers>)
         expect(await b.trigger({ function_id: 'conformance::meta', payload: {} })).toBeNull();
       }));
 
-    it('lets a nested call inherit for whom the outer one was made', () =>
+    offers('lets a nested call inherit for whom the outer one was made', () =>
       between(async ({ a, b }) => {
         const agent = { session_id: 's', turn_id: 't', depth: 1 };
         await registered(b, { id: 'conformance::inner' }, (_, { metadata }) => metadata ?? null);
@@ -44,7 +63,8 @@ export function busConformance(adapter: string, open: () => Promise<TwoWorkers>)
         );
         const metadata = { agent, other: 1 };
         expect(await b.trigger({ function_id: 'conformance::outer', payload: {}, metadata })).toEqual({ agent });
-      }));
+      }),
+    );
 
     it('gives the error of a target with its code and its words', () =>
       between(async ({ a, b }) => {
@@ -95,7 +115,7 @@ export function busConformance(adapter: string, open: () => Promise<TwoWorkers>)
         expect(await told.heard).toEqual({ n: 1 });
       }));
 
-    it('has a trigger type of one worker, and bindings of another that come, fire and go', () =>
+    offers('has a trigger type of one worker, and bindings of another that come, fire and go', () =>
       between(async ({ a, b }) => {
         const bound = hearing<TriggerRegistration>();
         const unbound = hearing<string>();
@@ -112,9 +132,10 @@ export function busConformance(adapter: string, open: () => Promise<TwoWorkers>)
         expect(await fired.heard).toEqual({ tick: 1 });
         binding.unregister();
         expect(await unbound.heard).toBe(trigger.id);
-      }));
+      }),
+    );
 
-    it('streams over a channel: every message in order, then the end', () =>
+    offers('streams over a channel: every message in order, then the end', () =>
       between(async ({ a, b }) => {
         await registered(b, { id: 'conformance::count' }, async (payload) => {
           const writer = b.openWriter((payload as { writer_ref: Parameters<Bus['openWriter']>[0] }).writer_ref);
@@ -127,9 +148,10 @@ export function busConformance(adapter: string, open: () => Promise<TwoWorkers>)
         const numbers = (await all(channel.reader)).map((message) => (message as { n: number }).n);
         expect(numbers).toEqual(Array.from({ length: 500 }, (_, n) => n));
         expect(await done).toEqual({ ok: true });
-      }));
+      }),
+    );
 
-    it('holds a writer back whose reader does not read', () =>
+    offers('holds a writer back whose reader does not read', () =>
       between(async ({ a, b }) => {
         const channel = await a.createChannel({ bufferSize: 8 });
         const writer = b.openWriter(channel.writerRef);
@@ -156,9 +178,10 @@ export function busConformance(adapter: string, open: () => Promise<TwoWorkers>)
         }
         expect(read).toBe(sent);
         await held;
-      }));
+      }),
+    );
 
-    it('tells a writer that its reader has closed, which is a cancel', () =>
+    offers('tells a writer that its reader has closed, which is a cancel', () =>
       between(async ({ a, b }) => {
         const channel = await a.createChannel();
         const writer = b.openWriter(channel.writerRef);
@@ -168,7 +191,8 @@ export function busConformance(adapter: string, open: () => Promise<TwoWorkers>)
         channel.reader.close();
         await cancelled;
         expect(writer.signal.aborted).toBe(true);
-      }));
+      }),
+    );
   });
 }
 
