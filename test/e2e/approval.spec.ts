@@ -280,7 +280,7 @@ describe('mode auto', () => {
 
 describe('mode full', () => {
   it('costs no commit, and asks about nothing', async () => {
-    rig = await TurnRig.open({ model: oneCall(['c1', 'probe::run'], ['c2', 'probe::run']) });
+    rig = await TurnRig.open({ model: oneCall(['c1', 'probe::run'], ['c2', 'probe::run']), config: 'trace_turns: 0\n' });
     rig.function('probe::run');
     await mode('other', 'manual');
     const before = rig.runtime.commits;

@@ -8,9 +8,9 @@ import type { DiskSession } from './disk.js';
 import type { ScriptedModel } from './scripted-model.js';
 import { TurnRig } from './turn-rig.js';
 
-/** Settings that make streams store often and tries come soon. */
+/** Settings that make streams store often and tries come soon; no commits but those of turns. */
 const QUICK = {
-  'harness.yaml': 'stream_coalesce_ms: 10\nstep_backoff_ms: 5\ndispatch_timeout_ms: 400\n',
+  'harness.yaml': 'stream_coalesce_ms: 10\nstep_backoff_ms: 5\ndispatch_timeout_ms: 400\ntrace_turns: 0\n',
   'llm-router.yaml': 'settings:\n  retry_base_ms: 1\n  retry_cap_ms: 5\n',
 };
 

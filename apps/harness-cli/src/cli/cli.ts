@@ -110,6 +110,7 @@ export class Cli {
       ...how,
       ...(url === undefined ? {} : { url }),
       ...fromEnvironment(this.io.env),
+      otlp: exportsTraces(this.io.env),
     });
     try {
       return await use(runtime);
@@ -131,6 +132,12 @@ export class Cli {
     this.screen.close();
     await Promise.all([this.stdout.flushed(), this.stderr.flushed()]);
   }
+}
+
+/** True when the environment names a collector of traces, by the variables of OpenTelemetry. */
+function exportsTraces(env: NodeJS.ProcessEnv): boolean {
+  if (env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none') return false;
+  return Boolean(env['OTEL_EXPORTER_OTLP_ENDPOINT'] || env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']);
 }
 
 /** What the environment says of how a runtime is opened. */

@@ -22,15 +22,17 @@ async function logModels({ bus }: EmbeddedRuntime, log: Log): Promise<void> {
   log('info', 'models', { count: models.length, models: shown.join(', ') });
 }
 
-/** One line for each turn that ends here. */
+/** One line for each turn that ends here, and for what a person should know before. */
 function logTurn(event: FeedEvent, log: Log): void {
+  if (event.type === 'notice') log('info', event.text, { session_id: event.session_id, turn_id: event.turn_id });
   if (event.type !== 'turn_finished') return;
-  const { session_id, turn_id, status, reason, steps, calls, duration_ms, totals } = event;
+  const { session_id, turn_id, trace_id, status, reason, steps, calls, duration_ms, totals } = event;
   const { input_tokens, output_tokens } = totals;
   const failed = status === 'failed' ? { reason, error: event.result_error } : {};
   log(status === 'failed' ? 'warn' : 'info', `turn ${status}`, {
     session_id,
     turn_id,
+    trace_id,
     steps,
     calls,
     input_tokens,
@@ -63,7 +65,7 @@ Examples:
     const [{ gatewaySettings }, { serviceSettings, startService }] = await Promise.all([import('#libs/iii'), import('#libs/service')]);
     const gateway = gatewaySettings(cli.io.env);
     const http = serviceSettings(cli.io.env);
-    const log = workerLog(cli.stderr, cli.err, cli.io.env, cli.global.debug === true);
+    const { log, hide } = workerLog(cli.stderr, cli.err, cli.io.env, cli.global.debug === true);
     const engine = cli.url('worker');
     const opening = new AbortController();
     let signalled: (signal: string) => void = () => undefined;
@@ -81,7 +83,9 @@ Examples:
     });
     let service: Service | null = null;
     // Before any step runs, so that turns which are taken over at the start are told of and counted like any other.
-    const prepare = async ({ feed, vitals }: EmbeddedRuntime): Promise<void> => {
+    const prepare = async (runtime: EmbeddedRuntime): Promise<void> => {
+      const { feed, vitals } = runtime;
+      hide(() => runtime.secrets?.() ?? []);
       feed.subscribe((event) => logTurn(event, log));
       if (http !== null && vitals !== undefined) service = await startService(vitals, feed, http);
     };

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
-import type { OpenRuntimeOptions } from '#libs/local';
+import { type OpenRuntimeOptions, SecretFilter } from '#libs/local';
 import type { Output } from '../render/output.js';
-import { redact } from '../render/redact.js';
 import { sanitizeLine } from '../render/sanitize.js';
 import type { Style } from '../render/style.js';
+import { logValue } from './log-value.js';
 
 type Log = NonNullable<OpenRuntimeOptions['log']>;
 interface Line {
@@ -13,13 +13,22 @@ interface Line {
   [key: string]: unknown;
 }
 
-/** The worker's log on `output`: JSON lines, or short lines where a person reads along. Values of secret environment variables never get into it. */
-export function workerLog(output: Output, style: Style, env: NodeJS.ProcessEnv, debug: boolean): Log {
+/** The log of a worker. */
+export interface WorkerLog {
+  log: Log;
+  /** Gives the secrets that are known besides those of the environment, from now on asked for with each line. */
+  hide(secrets: () => readonly string[]): void;
+}
+
+/**
+ * The worker's log on `output`: JSON lines, or short lines where a person reads along. No secret that the process knows gets into it,
+ * whatever it stands in.
+ */
+export function workerLog(output: Output, style: Style, env: NodeJS.ProcessEnv, debug: boolean): WorkerLog {
   const person = output.stream.isTTY === true;
-  const write = (line: string): void => {
-    const safe = redact(line, env);
-    output.write(person ? `${forPerson(JSON.parse(safe) as Line, style)}\n` : safe);
-  };
+  let more = (): readonly string[] => [];
+  const secrets = new SecretFilter(env, () => more());
+  const clean = (text: string): string => secrets.clean(text);
   const logger = pino(
     {
       base: null,
@@ -27,14 +36,14 @@ export function workerLog(output: Output, style: Style, env: NodeJS.ProcessEnv, 
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (level) => ({ level }) },
     },
-    { write },
+    { write: (line: string) => output.write(person ? `${forPerson(JSON.parse(line) as Line, style)}\n` : line) },
   );
-  return (level, message, context) => logger[level](plain(context), message);
-}
-
-/** Errors in a context, as text: their stacks and causes may hold what a log must not. */
-function plain(context: { readonly [key: string]: unknown }): { [key: string]: unknown } {
-  return Object.fromEntries(Object.entries(context).map(([key, value]) => [key, value instanceof Error ? value.message : value]));
+  return {
+    log: (level, message, context) => logger[level](logValue(context, clean), clean(message)),
+    hide: (given) => {
+      more = given;
+    },
+  };
 }
 
 function forPerson({ level, time, msg, ...context }: Line, style: Style): string {

@@ -53,7 +53,7 @@ export class ConfigurationModule implements OnModuleInit {
             current: () => ({
               ...live.current.confine,
               closed_folders: [dirname(resolve(live.dir))], // the data folder
-              secrets: Object.values(live.current.router.providers).flatMap(({ api_key }) => api_key ?? []),
+              secrets: live.secrets,
             }),
           }),
         },

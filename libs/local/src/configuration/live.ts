@@ -57,6 +57,11 @@ export class LiveConfiguration {
     return this.configuration;
   }
 
+  /** The keys that the configuration holds. */
+  get secrets(): readonly string[] {
+    return Object.values(this.configuration.router.providers).flatMap(({ api_key }) => api_key ?? []);
+  }
+
   /** What is wrong now: files that are not in force, settings that wait for a restart, and what only deserves a warning. */
   get faults(): readonly ConfigurationFault[] {
     return [...this.problems, ...this.restart, ...this.configuration.faults, ...this.registered.faults];

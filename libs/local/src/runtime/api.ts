@@ -52,6 +52,8 @@ export interface EmbeddedRuntime {
   readonly vitals?: Vitals;
   /** Durable commits of this process so far. */
   readonly commits: number;
+  /** Secrets that the configuration gives now, to be kept out of logs; undefined where the harness runs somewhere else. */
+  secrets?(): readonly string[];
   /** What is wrong with the configuration files now, one line each; while a file has a fault, the last good values are in force. */
   configurationFaults(): readonly string[];
   turnOwner(sessionId: string): Promise<TurnOwner>;

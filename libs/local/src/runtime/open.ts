@@ -147,6 +147,10 @@ class EmbeddedProcess implements EmbeddedRuntime {
     return this.parts.store.writer.commits;
   }
 
+  secrets(): readonly string[] {
+    return this.parts.configuration.secrets;
+  }
+
   configurationFaults(): readonly string[] {
     return this.parts.configuration.faults.map(describeFault);
   }

@@ -26,7 +26,7 @@ export function otlpExport(report: (message: string, context: { [key: string]: u
       const limit = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, graceMs);
       });
-      const sent = processor.shutdown().catch((error: unknown) => report('traces are not exported', { error: errorMessage(error) }));
+      const sent = processor.shutdown().catch(() => undefined); // told by the exporter already
       await Promise.race([sent, limit]).finally(() => clearTimeout(timer));
     },
   };

@@ -4,6 +4,7 @@ import type { CallResult, Decision, TurnInput } from '../machine/decision.js';
 import { cut } from '../model/text.js';
 import type { Feed, FeedEvent } from '../ports/feed.js';
 import { isTerminal, type TurnRecord } from '../record/record.js';
+import { traceOf } from '../tracing/ids.js';
 
 /** Longest preview of a result, in characters. */
 const PREVIEW = 400;
@@ -103,6 +104,7 @@ export function turnFinished(record: TurnRecord): FeedEvent {
     type: 'turn_finished',
     session_id,
     turn_id,
+    trace_id: traceOf(record).trace_id,
     status,
     reason,
     result,

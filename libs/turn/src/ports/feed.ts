@@ -55,6 +55,8 @@ export type FeedEvent =
       type: 'turn_finished';
       session_id: string;
       turn_id: string;
+      /** Absent where the record of the turn is out of reach. */
+      trace_id?: string;
       status: TurnStatus;
       reason: string | null;
       result: JsonValue;
