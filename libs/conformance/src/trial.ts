@@ -74,6 +74,11 @@ export class Trial {
     return id;
   }
 
+  /** Counts a session among those of this scenario, which are gone after it. */
+  owns(session_id: string): void {
+    this.sessions.add(session_id);
+  }
+
   /** Sends to the scenario's model, with every function of the run allowed unless told otherwise. */
   async send(message: SendRequest['message'], over: Partial<SendRequest> = {}): Promise<SendResponse> {
     const sent = await this.call<SendResponse>('harness::send', {
@@ -84,7 +89,7 @@ export class Trial {
       ...over,
       session_id: over.session_id ?? this.session(),
     });
-    this.sessions.add(sent.session_id);
+    this.owns(sent.session_id);
     return sent;
   }
 
@@ -97,32 +102,18 @@ export class Trial {
     return this.call('harness::status', { session_id });
   }
 
-  /** Waits until the session's turn has this status. */
+  /** Waits until the session's turn has this status. Throws a `Finding` as soon as it has ended otherwise. */
   async until(session_id: string, wanted: TurnStatus): Promise<StatusReport> {
-    let last: StatusReport | null = null;
-    await this.becomes(
-      `the turn ${wanted}`,
-      async () => {
-        last = await this.status(session_id);
-        return last?.status === wanted;
-      },
-      () => shown(last),
-    );
-    return last as unknown as StatusReport;
+    return await this.reached(session_id, `the turn ${wanted}`, (report) => {
+      if (report.status === wanted) return true;
+      holds(!isOver(report), `the turn is ${report.status}, not ${wanted}: ${shown(report)}`);
+      return false;
+    });
   }
 
   /** Waits for the end of the session's turn; what it ended as is for the scenario to judge. */
   async over(session_id: string): Promise<StatusReport> {
-    let last: StatusReport | null = null;
-    await this.becomes(
-      'the end of the turn',
-      async () => {
-        last = await this.status(session_id);
-        return last !== null && isOver(last);
-      },
-      () => shown(last),
-    );
-    return last as unknown as StatusReport;
+    return await this.reached(session_id, 'the end of the turn', isOver);
   }
 
   /** Sends and waits for a turn that must complete. */
@@ -134,12 +125,15 @@ export class Trial {
   }
 
   /** Waits until something holds. Throws a `Finding` when it does not in the time of the scenario. */
-  async becomes(what: string, isIt: () => boolean | Promise<boolean>, state: () => string = () => ''): Promise<void> {
-    while (!(await isIt())) {
-      this.options.signal?.throwIfAborted();
-      if (Date.now() > this.deadline) throw new Finding(`${what} did not come in ${this.options.limitMs} ms ${state()}`.trimEnd());
-      await sleep(LOOK_MS);
-    }
+  async becomes(what: string, isIt: () => boolean | Promise<boolean>): Promise<void> {
+    while (!(await isIt())) await this.wait(what, 'nothing');
+  }
+
+  /** Waits a little for something, which is `instead` now. */
+  private async wait(what: string, instead: string): Promise<void> {
+    this.options.signal?.throwIfAborted();
+    if (Date.now() > this.deadline) throw new Finding(`${what} did not come in ${this.options.limitMs} ms; there is ${instead}`);
+    await sleep(LOOK_MS);
   }
 
   /** The stored messages of a session, oldest first. */
@@ -202,6 +196,14 @@ export class Trial {
     for (const session of this.sessions) await this.remove(session);
     await this.becomes('the end of the bindings', async () => (await this.bound()).length === 0);
     for (const registration of this.registrations) registration.unregister();
+  }
+
+  private async reached(session_id: string, what: string, isIt: (report: StatusReport) => boolean): Promise<StatusReport> {
+    for (;;) {
+      const report = await this.status(session_id);
+      if (report !== null && isIt(report)) return report;
+      await this.wait(what, shown(report));
+    }
   }
 
   private async bind(type: string, function_id: string, config: JsonValue | HookTriggerConfig): Promise<void> {
