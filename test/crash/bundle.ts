@@ -5,7 +5,7 @@ import { build } from 'vite';
 import { Life } from './life.js';
 
 /** Compiled code, and the SDKs of vendors, which no test uses: these stay outside of the bundle. */
-const OUTSIDE = ['better-sqlite3', '@anthropic-ai/sdk', 'openai', 'undici', 'linkedom', 'turndown', 'iii-sdk', 'ws'];
+const OUTSIDE = ['better-sqlite3', '@anthropic-ai/sdk', 'openai', 'undici', 'linkedom', 'turndown', 'iii-sdk', 'ws', 'bullmq', 'ioredis'];
 
 const NOT_ASCII = /[\u0080-\uffff]/g;
 const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;

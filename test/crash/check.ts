@@ -8,17 +8,20 @@ import {
   detachFaults,
   endFaults,
   eventFaults,
+  jobFaults,
   repeatFaults,
   sendFaults,
   stopFaults,
 } from './faults.js';
-import { type CountLine, countsFile, type EventLine, eventsFile, type PlannedSend } from './protocol.js';
+import { type CountLine, countsFile, type EventLine, eventsFile, type JobLine, jobsFile, type PlannedSend } from './protocol.js';
 
 /** What the parent knows: every send that was tried, and what was answered. */
 export interface Known {
   tried: readonly PlannedSend[];
   /** The turns that each key was answered with. */
   acked: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Jobs that were acknowledged, each series in its order. */
+  enqueued: readonly JobLine[];
   /** Sessions whose stop was acknowledged, and whose turn at that time is their last. */
   stopped: ReadonlySet<string>;
 }
@@ -38,6 +41,7 @@ export function checkAtRest(dataDir: string, known: Known): string[] {
     ...stopFaults(disk, known.stopped),
     ...childFaults(disk),
     ...detachFaults(disk),
+    ...jobFaults(jsonLines<JobLine>(jobsFile(dataDir)), known.enqueued),
   ];
 }
 

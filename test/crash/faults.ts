@@ -3,7 +3,7 @@ import type { Disk, DiskSession } from '../support/disk.js';
 import { codeOf, resultsOf } from '../support/invariants.js';
 import type { Known } from './check.js';
 import { ANSWER } from './model.js';
-import type { CountLine, EventLine } from './protocol.js';
+import type { CountLine, EventLine, JobLine } from './protocol.js';
 
 /** Codes of results that say that a target was not called, or that nobody knows. */
 const NOT_COUNTED = new Set(['policy_denied', 'outcome_unknown', 'stopped', 'function_not_found', 'pending_timeout']);
@@ -158,5 +158,22 @@ export function detachFaults({ sessions }: Disk): string[] {
         faults.push(`${session_id}: ${id} says that it has started a sub-agent, there is none`);
     }
   }
+  return faults;
+}
+
+/** A job that was acknowledged has run; those of a group that were put in one after the other first ran in that order. */
+export function jobFaults(ran: readonly JobLine[], acknowledged: readonly JobLine[]): string[] {
+  const faults: string[] = [];
+  const name = ({ group, series, n }: JobLine): string => `job ${n} of ${group}, series ${series}`;
+  const seen = new Set<string>();
+  const last = new Map<string, number>();
+  for (const job of ran) {
+    if (seen.has(name(job))) continue;
+    seen.add(name(job));
+    const line = `${job.group} ${job.series}`;
+    if (job.n < (last.get(line) ?? -1)) faults.push(`${name(job)} ran after job ${last.get(line)}`);
+    last.set(line, job.n);
+  }
+  for (const job of acknowledged) if (!seen.has(name(job))) faults.push(`${name(job)} was acknowledged and never ran`);
   return faults;
 }

@@ -30,7 +30,7 @@ const UNDER_LOAD: readonly Kind[] = [
 const RELEASE_MS = 25;
 
 /** Sends to some sessions at random until the process dies; half of the messages do not wait for the turn before them. */
-export async function load(sender: Sender, dataDir: string, { sessions, life, seed, repeats }: Load): Promise<void> {
+export async function load(sender: Sender, dataDir: string, { sessions, life, seed, repeats, jobs }: Load): Promise<void> {
   const again = async (): Promise<void> => {
     for (const send of repeats) await sender.send(send);
   };
@@ -39,6 +39,14 @@ export async function load(sender: Sender, dataDir: string, { sessions, life, se
     for (;;) {
       for (const record of openTurns(dataDir)) if (random() < 0.5) await sender.release(record);
       await sleep(RELEASE_MS);
+    }
+  };
+  const enqueues = async (): Promise<void> => {
+    const random = seeded(seed * 31 + life);
+    for (let n = 0; jobs === true; n += 1) {
+      const group = `group-${Math.floor(random() * sessions)}`;
+      await sender.enqueue({ group, series: `${life}`, n });
+      await sleep(random() * 20);
     }
   };
   const one = async (session: number): Promise<void> => {
@@ -52,5 +60,5 @@ export async function load(sender: Sender, dataDir: string, { sessions, life, se
       else await sleep(random() * 20);
     }
   };
-  await Promise.all([again(), releases(), ...Array.from({ length: sessions }, (_, session) => one(session))]);
+  await Promise.all([again(), releases(), enqueues(), ...Array.from({ length: sessions }, (_, session) => one(session))]);
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type HookInput, textOf } from '#libs/contracts';
 import type { InvocationContext } from '#libs/iii';
 import type { EmbeddedRuntime } from '#libs/local';
-import { type CountLine, countsFile, type EventLine, eventsFile, kindOf } from './protocol.js';
+import { type CountLine, countsFile, type EventLine, eventsFile, type JobLine, jobsFile, kindOf } from './protocol.js';
 import type { Sender } from './sender.js';
 
 /** Longer than a lease of tests is renewed after, in ms. */
@@ -102,6 +102,7 @@ export function probes(runtime: EmbeddedRuntime, sender: Sender): void {
     rmdirSync(folder);
     return 'lost';
   });
+  bus.registerFunction({ id: 'probe::job' }, (payload) => append(jobsFile(dataDir), payload as JobLine));
   runtime.feed.subscribe((event) => {
     if (event.type === 'notice') process.chdir(dataDir);
   });

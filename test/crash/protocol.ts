@@ -16,6 +16,8 @@ export interface Load {
   seed: number;
   /** Sends of earlier lives that are made again, with the same keys. */
   repeats: PlannedSend[];
+  /** Jobs are put into a named queue meanwhile. */
+  jobs?: true;
 }
 
 /** What a worker does in its life. */
@@ -27,6 +29,8 @@ export interface WorkerPlan {
   load?: Load;
   /** How long this process may go without a sign of life, in ms; 30000 by default. */
   leaseMs?: number;
+  /** The Redis by which it shares the folder with other workers. */
+  redisUrl?: string;
 }
 
 /** What a worker tells its parent, one JSON line each. */
@@ -38,6 +42,8 @@ export type WorkerLine =
   | { type: 'sending'; send: PlannedSend }
   | { type: 'acked'; key: string; turn_id: string; merged: boolean }
   | { type: 'stop-acked'; session_id: string; stopping: boolean }
+  /** A job is queued. */
+  | { type: 'enqueued'; job: JobLine }
   /** A call has begun that never ends by itself. */
   | { type: 'hanging'; session_id: string }
   /** Every turn of the data folder is over, and the runtime is closed. */
@@ -59,8 +65,16 @@ export interface EventLine {
   status?: string;
 }
 
+/** A job of the named queue; those of one series are put in one after the other. Also a line of the file of the jobs that ran. */
+export interface JobLine {
+  group: string;
+  series: string;
+  n: number;
+}
+
 export const countsFile = (dataDir: string): string => `${dataDir}/counts.jsonl`;
 export const eventsFile = (dataDir: string): string => `${dataDir}/events.jsonl`;
+export const jobsFile = (dataDir: string): string => `${dataDir}/jobs.jsonl`;
 
 /** What a message makes happen; the text of a message is `<kind> <session id> <anything>`. */
 export const KINDS = {

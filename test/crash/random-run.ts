@@ -5,7 +5,7 @@ import { inLanes } from './lanes.js';
 import type { Life } from './life.js';
 import { isKeyed, type PlannedSend } from './protocol.js';
 import { seeded } from './random.js';
-import { POINTS_UNDER_LOAD } from './scenarios.js';
+import { POINTS_OF_JOBS, POINTS_UNDER_LOAD } from './scenarios.js';
 
 /** Deaths in one data folder: few, so that a violation is near its cause. */
 const DEATHS_IN_A_FOLDER = 20;
@@ -27,11 +27,14 @@ export class RandomRun {
   /** Of these, those at a durable write. */
   atPoints = 0;
   private messages = 0;
+  private jobs = 0;
   private folders = 0;
 
   constructor(
     private readonly seed: number,
     private readonly lanes: number,
+    /** Workers that share each folder by a Redis; otherwise each is alone in it, or with one other. */
+    private readonly shared: { workers: number; redisUrl: string } | null,
     private readonly progress: (line: string) => void = () => undefined,
   ) {}
 
@@ -41,7 +44,7 @@ export class RandomRun {
       Math.min(DEATHS_IN_A_FOLDER, deaths - index * DEATHS_IN_A_FOLDER),
     );
     await inLanes(wanted.entries(), this.lanes, async ([index, count]) => {
-      if (this.faults.length === 0 && !isLate()) await this.folder(index, count);
+      if (this.faults.length === 0 && !isLate()) await this.folder(index, count, isLate);
     });
   }
 
@@ -50,24 +53,25 @@ export class RandomRun {
   }
 
   private line(): string {
-    return `${this.deaths} died (${this.atPoints} at durable writes) in ${this.folders} folders   ${this.faults.length} violations   ${this.messages} acknowledged messages`;
+    return `${this.deaths} died (${this.atPoints} at durable writes) in ${this.folders} folders   ${this.faults.length} violations   ${this.messages} acknowledged messages${this.shared === null ? '' : `   ${this.jobs} jobs`}`;
   }
 
-  /** In every third folder two processes work at the same time. */
-  private async folder(index: number, deaths: number): Promise<void> {
-    const folder = new Folder();
+  /** In every third folder two processes work at the same time, unless it is shared by more. */
+  private async folder(index: number, deaths: number, isLate: () => boolean): Promise<void> {
+    const folder = new Folder(this.shared?.redisUrl);
     const random = seeded(this.seed * 1_000_003 + index);
     const from = this.deaths;
     const found: string[] = [];
     const numbers = Array.from({ length: deaths }, (_, n) => n);
-    await inLanes(numbers, index % 3 === 2 ? 2 : 1, async (n) => {
-      if (found.length > 0) return;
+    await inLanes(numbers, this.shared?.workers ?? (index % 3 === 2 ? 2 : 1), async (n) => {
+      if (found.length > 0 || isLate()) return;
       await this.life(folder, index * DEATHS_IN_A_FOLDER + n, random);
       found.push(...checkAfterDeath(folder.dataDir, folder).map((fault) => `${fault} (after death ${n}, ${folder.dataDir})`));
     });
     folder.stopped.clear(); // sessions go on after their stops here
     if (found.length === 0) found.push(...(await folder.finish()));
     this.messages += folder.acked.size;
+    this.jobs += folder.enqueued.length;
     this.folders += 1;
     this.faults.push(...found.map((fault) => `folder ${index}, deaths ${from} to ${this.deaths}, seed ${this.seed}: ${fault}`));
     if (this.folders % 10 === 0) this.progress(this.line());
@@ -76,7 +80,8 @@ export class RandomRun {
   /** Half of the lives end at a durable write, if they come to it in time; the others at any moment, some before they have opened the store. */
   private async life(folder: Folder, number: number, random: () => number): Promise<void> {
     const pick = <T>(items: readonly T[]): T | undefined => items[Math.floor(random() * items.length)];
-    const failpoint = random() < 0.5 ? `${pick(POINTS_UNDER_LOAD)}#${1 + Math.floor(random() * 4)}` : undefined;
+    const points = this.shared === null ? POINTS_UNDER_LOAD : [...POINTS_UNDER_LOAD, ...POINTS_OF_JOBS];
+    const failpoint = random() < 0.5 ? `${pick(points)}#${1 + Math.floor(random() * 4)}` : undefined;
     const early = random() < 0.04 ? random() * EARLY_MS : undefined;
     const lines = failpoint === undefined ? Math.floor(random() * LINES) : LINES_TO_POINT;
     const more = random() * MORE_MS;
@@ -88,7 +93,8 @@ export class RandomRun {
       byItself = await Promise.race([life.ended.then(() => true), sleep(early ?? more).then(() => false)]);
       life.kill();
     };
-    const load = { sessions: SESSIONS, life: number, seed: this.seed, repeats };
+    const jobs = this.shared === null ? {} : ({ jobs: true } as const);
+    const load = { sessions: SESSIONS, life: number, seed: this.seed, repeats, ...jobs };
     const { life, killed } = await folder.live({ role: 'worker', sends: [], load }, { failpoint, lead });
     if (!killed) this.faults.push(`life ${number} ended by itself: ${life.stderr.slice(0, 600)} (${folder.dataDir})`);
     else if (life.stderr !== '') this.faults.push(`life ${number} complained: ${life.stderr.slice(0, 600)} (${folder.dataDir})`);

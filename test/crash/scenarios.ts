@@ -67,6 +67,9 @@ export const POINTS: readonly string[] = [
 const NOT_UNDER_LOAD = /^(heartbeat|outbox|release|queue-release|queue-register)/;
 export const POINTS_UNDER_LOAD = POINTS.filter((point) => !NOT_UNDER_LOAD.test(point));
 
+/** Those that named queues add to a life under load. */
+export const POINTS_OF_JOBS = ['enqueue', 'job-claim', 'job', 'queue-claim'].flatMap((name) => [`${name}:before`, `${name}:after`]);
+
 /** Every point, in a turn that passes it. */
 export const PLACES: readonly Place[] = [
   ...at('tests', 'text', ...commit('send'), ...commit('turn-completed'), 'generation:after#1', ...commit('outbox'), ...commit('release')),

@@ -1,10 +1,14 @@
 import { writeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { CustomMessage, SendResponse, StatusReport, StopResponse } from '#libs/contracts';
 import type { Bus } from '#libs/iii';
 import type { TurnRecord } from '#libs/turn';
-import { kindOf, type PlannedSend, type WorkerLine } from './protocol.js';
+import { type JobLine, kindOf, type PlannedSend, type WorkerLine } from './protocol.js';
 
 const CONTRACT = { type: 'object', properties: { answer: { type: 'integer' } }, required: ['answer'] };
+
+/** How often somebody looks whether a turn is over that another process runs, in ms. */
+const LOOK_MS = 200;
 
 /** What a client of the loop does: it sends, stops, releases and waits, and tells the parent process of it. */
 export class Sender {
@@ -35,6 +39,14 @@ export class Sender {
     this.tell({ type: 'stop-acked', session_id, stopping });
   }
 
+  /** Puts a job into the named queue of the tests, which is made first. */
+  async enqueue(job: JobLine): Promise<void> {
+    const config = { type: 'fifo', message_group_field: 'group', concurrency: 3, backoff_ms: 20 };
+    await this.bus.trigger({ function_id: 'queue::define', payload: { queue: 'jobs', config } });
+    await this.bus.trigger({ function_id: 'probe::job', payload: { ...job }, action: { type: 'enqueue', queue: 'jobs' } });
+    this.tell({ type: 'enqueued', job });
+  }
+
   /** Lets the calls of a turn go on that the hook holds, as a person would who says yes; those whose time is over are swept. */
   async release({ session_id, turn_id, calls }: TurnRecord): Promise<void> {
     for (const call of calls) {
@@ -48,7 +60,7 @@ export class Sender {
     }
   }
 
-  /** To be told of each turn that is over. */
+  /** To be told of each turn that is over in this process. */
   ended(sessionId: string): void {
     for (const resolve of this.waiting.get(sessionId) ?? []) resolve();
     this.waiting.delete(sessionId);
@@ -60,7 +72,7 @@ export class Sender {
       const told = new Promise<void>((resolve) => this.waiting.set(sessionId, [...(this.waiting.get(sessionId) ?? []), resolve]));
       const report = await this.bus.trigger<StatusReport | null>({ function_id: 'harness::status', payload: { session_id: sessionId } });
       if (report === null || ['completed', 'cancelled', 'failed'].includes(report.status)) return;
-      await told;
+      await Promise.race([told, sleep(LOOK_MS)]);
     }
   }
 

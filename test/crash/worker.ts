@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type EmbeddedRuntime, openRuntime } from '#libs/local';
 import type { TurnRecord } from '#libs/turn';
-import { openTurns } from '../support/disk.js';
+import { openJobs, openTurns } from '../support/disk.js';
 import { ScriptedModel } from '../support/scripted-model.js';
 import { load } from './load.js';
 import { reply } from './model.js';
@@ -19,6 +19,7 @@ async function main(): Promise<void> {
     dataDir,
     role: plan.role,
     leaseMs: plan.leaseMs,
+    redisUrl: plan.redisUrl,
     prepare: async (opened) => {
       sender = new Sender(opened.bus);
       await prepare(opened, sender);
@@ -32,7 +33,7 @@ async function main(): Promise<void> {
   sender.tell({ type: 'ready', since_start_ms: performance.now() });
   if (plan.load !== undefined) await load(sender, dataDir, plan.load);
   for (const send of plan.sends) await sender.send(send);
-  for (let open = unfinished(); open.length > 0; open = unfinished()) {
+  for (let open = unfinished(); open.length > 0 || openJobs(dataDir) > 0; open = unfinished()) {
     for (const record of open) await sender.release(record);
     await sleep(5);
   }

@@ -141,6 +141,16 @@ export function openTurns(dataDir: string): TurnRecord[] {
   }
 }
 
+/** How many jobs of named queues are not over. */
+export function openJobs(dataDir: string): number {
+  const db = new Sqlite(join(dataDir, 'harness.db'), { readonly: true, timeout: 5_000 });
+  try {
+    return db.prepare('SELECT count(*) FROM jobs WHERE dead = 0').pluck().get() as number;
+  } finally {
+    db.close();
+  }
+}
+
 /** The lines of a file of JSON lines; a last line that was cut off by a crash is left out. */
 export function jsonLines<T>(path: string): T[] {
   if (!existsSync(path)) return [];

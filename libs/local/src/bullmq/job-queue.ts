@@ -11,7 +11,7 @@ import type { Wakes } from './wakes.js';
 /** Claims that one process makes at once, which then share a commit. */
 const CLAIMS_AT_ONCE = 16;
 /** A job that no wake speaks of is found within this time, in ms. */
-const RECOVER_MS = 2_000;
+const RECOVER_MS = 1_000;
 
 /** Look for a job of this queue: which one says the database. */
 export interface JobWake {

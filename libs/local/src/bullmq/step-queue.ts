@@ -11,7 +11,7 @@ import type { Wakes } from './wakes.js';
 const ATTEMPTS = 8;
 const BACKOFF_MS = 500;
 /** A queued step that no wake speaks of is found within this time, in ms. */
-const RECOVER_MS = 2_000;
+const RECOVER_MS = 1_000;
 
 /** Look at this session: the step itself is in the turn's row. */
 export interface StepWake {
@@ -52,7 +52,7 @@ export class SharedStepQueue extends SqliteStepQueue {
   override handOver({ session_id, turn_id, step }: TurnStepPayload, notBefore = 0): void {
     if (this.stopping) return;
     const row = this.selectTurn.get(session_id) as TurnRow | undefined;
-    if (row?.turn_id === turn_id && row.job_step === step) void this.add(row, notBefore);
+    if (row?.turn_id === turn_id && row.job_step === step) void this.add(row, idOf(row), notBefore);
   }
 
   override async stop(graceMs: number, hurry?: AbortSignal): Promise<void> {
@@ -61,7 +61,7 @@ export class SharedStepQueue extends SqliteStepQueue {
     await within(Promise.all([this.wakes.sleep(), Promise.allSettled(this.running.values())]), graceMs, hurry);
     await super.stop(0);
     // Others go on at once; without it they find what is left by themselves.
-    await this.addUnowned().catch((error: unknown) =>
+    await this.addForgotten().catch((error: unknown) =>
       this.options.report('nobody is woken for what is left', { error: errorMessage(error) }),
     );
     await this.wakes.close();
@@ -74,15 +74,15 @@ export class SharedStepQueue extends SqliteStepQueue {
   /** A step of a process that is gone goes to whoever is woken first; one of nobody has its wake already, or is found by `recover`. */
   protected override async leftBehind(row: TurnRow): Promise<boolean> {
     const isLeft = row.owner !== null && this.processes.isGone(row.owner, Date.now());
-    if (isLeft) await this.add(row, row.not_before);
+    if (isLeft) await this.add(row, idOf(row));
     return isLeft;
   }
 
-  /** Wakes a process for the step of a row. The id of the wake has the row's version in it: the same step again is the same wake. */
-  private async add({ session_id, turn_id, version }: TurnRow, notBefore: number): Promise<void> {
+  /** Wakes a process for the step of a row; a wake that Redis has already under this id is not sent again. */
+  private async add({ session_id, not_before }: TurnRow, jobId: string, notBefore = not_before): Promise<void> {
     const delay = Math.max(0, notBefore - Date.now());
     const backoff = { type: 'exponential' as const, delay: BACKOFF_MS };
-    const isSent = await this.wakes.send({ session_id }, { jobId: `${turn_id}-${version}`, delay, attempts: ATTEMPTS, backoff });
+    const isSent = await this.wakes.send({ session_id }, { jobId, delay, attempts: ATTEMPTS, backoff });
     if (!isSent && delay === 0 && this.running.size < this.options.concurrency()) await this.runHere(session_id);
   }
 
@@ -111,24 +111,33 @@ export class SharedStepQueue extends SqliteStepQueue {
     }
   }
 
-  /**
-   * Finds queued steps that no wake speaks of: of processes that died between commit and wake, and of a Redis that lost them. Those
-   * of processes that are gone are found by `leftBehind`.
-   */
+  /** Finds queued steps that no wake speaks of: of processes that died between commit and wake, or wake and claim, and of a Redis that lost them. */
   private recover(): void {
     if (this.stopping) return;
     this.recovery = setTimeout(() => {
-      this.addUnowned()
+      this.addForgotten()
         .catch((error: unknown) => this.options.report('looking for steps failed', { error: errorMessage(error) }))
         .finally(() => this.recover());
     }, RECOVER_MS);
     this.recovery.unref();
   }
 
-  private async addUnowned(): Promise<void> {
-    const rows = (this.selectQueued.all() as TurnRow[]).filter(
-      ({ owner, session_id }) => owner === null || (owner === this.processes.owner && !this.running.has(session_id)),
+  private async addForgotten(): Promise<void> {
+    const now = Date.now();
+    const rows = (this.selectQueued.all() as TurnRow[]).filter(({ owner, session_id }) =>
+      owner === this.processes.owner ? !this.running.has(session_id) : owner === null || this.processes.isGone(owner, now),
     );
-    await Promise.all(rows.map((row) => this.add(row, row.not_before)));
+    await Promise.all(rows.map((row) => this.addUnlessWaiting(row, now)));
+  }
+
+  /** Whoever has taken the wake of a step and not claimed the step may be dead, so that another wake is needed. */
+  private async addUnlessWaiting(row: TurnRow, now: number): Promise<void> {
+    const id = idOf(row);
+    const state = await this.wakes.stateOf(id);
+    if (state === 'none') await this.add(row, id);
+    else if (state === 'taken') await this.add(row, `${id}-${Math.floor(now / RECOVER_MS)}`);
   }
 }
+
+/** The wake of a queued step. The version of the row is in it: each claim, and each time that the step is queued again, is another. */
+const idOf = ({ turn_id, version }: TurnRow): string => `${turn_id}-${version}`;

@@ -84,6 +84,16 @@ export class Wakes<T extends object> {
     }
   }
 
+  /**
+   * How Redis has a wake: `waiting` for a process, `taken` by one, which may have died since, or not at all. `none` also while Redis
+   * is away.
+   */
+  async stateOf(id: string): Promise<'waiting' | 'taken' | 'none'> {
+    const state = await this.queue.getJobState(id).catch(() => 'unknown' as const); // the next `send` tells that Redis is away
+    if (state === 'unknown' || state === 'completed' || state === 'failed') return 'none';
+    return state === 'active' ? 'taken' : 'waiting';
+  }
+
   /** Throws while Redis is away. */
   async ping(): Promise<void> {
     await this.redis.ping();
