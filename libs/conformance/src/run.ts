@@ -17,9 +17,9 @@ export interface ConformanceOptions {
   /** Ends the run: what the scenario under way made is taken back, and the rest is left out. */
   signal?: AbortSignal;
   /** Told what is about to run. */
-  onStart?: (scenario: Scenario) => void;
+  onStart?: (scenario: Scenario) => unknown;
   /** Told what came of each, at once. */
-  onResult?: (result: ScenarioResult) => void;
+  onResult?: (result: ScenarioResult) => unknown;
 }
 
 /**

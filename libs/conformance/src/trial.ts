@@ -43,7 +43,8 @@ export class Trial {
   private readonly registrations: Registration[] = [];
   private readonly bindings: Registration[] = [];
   private readonly sessions = new Set<string>();
-  private readonly deadline: number;
+  private deadline: number;
+  private isEnding = false;
 
   constructor(
     readonly bus: Bus,
@@ -131,7 +132,7 @@ export class Trial {
 
   /** Waits a little for something, which is `instead` now. */
   private async wait(what: string, instead: string): Promise<void> {
-    this.options.signal?.throwIfAborted();
+    if (!this.isEnding) this.options.signal?.throwIfAborted();
     if (Date.now() > this.deadline) throw new Finding(`${what} did not come in ${this.options.limitMs} ms; there is ${instead}`);
     await sleep(LOOK_MS);
   }
@@ -190,12 +191,17 @@ export class Trial {
     return heard as Heard<T>;
   }
 
-  /** Takes back what the scenario made. Throws where the harness does not let it. */
+  /** Takes back what the scenario made, also after the run was told to end. Throws where the harness does not let it. */
   async cleanUp(): Promise<void> {
-    for (const binding of this.bindings) binding.unregister();
-    for (const session of this.sessions) await this.remove(session);
-    await this.becomes('the end of the bindings', async () => (await this.bound()).length === 0);
-    for (const registration of this.registrations) registration.unregister();
+    this.isEnding = true;
+    this.deadline = Date.now() + this.options.limitMs;
+    try {
+      for (const binding of this.bindings) binding.unregister();
+      for (const session of this.sessions) await this.remove(session);
+      await this.becomes('the end of the bindings', async () => (await this.bound()).length === 0);
+    } finally {
+      for (const registration of this.registrations) registration.unregister();
+    }
   }
 
   private async reached(session_id: string, what: string, isIt: (report: StatusReport) => boolean): Promise<StatusReport> {

@@ -71,6 +71,8 @@ export const stopping: readonly Scenario[] = [
       await trial.over(session_id);
       await trial.turn('Are you there?', { session_id });
       const shownTo = trial.model.requests[1]?.messages ?? [];
+      const texts = shownTo.flatMap(({ role, content }) => (role === 'user' ? [textOf(content)] : []));
+      same(texts, ['Call.', 'Are you there?'], 'what the request after the stop shows of the user');
       const asked = shownTo.findIndex(({ role, content }) => role === 'assistant' && content.some(({ type }) => type === 'function_call'));
       const next = shownTo[asked + 1];
       holds(
