@@ -10,9 +10,10 @@ import { EngineServer } from './engine-server.js';
 import { ServedWorker } from './served-worker.js';
 
 export interface CampaignOptions {
-  /** Deaths of the worker, and of the engine. */
+  /** Deaths of the worker, of the engine, and of both at once. */
   kills: number;
   engineKills: number;
+  bothKills?: number;
   store: 'sqlite' | 'engine';
   seed: number;
   say: (line: string) => void;
@@ -81,23 +82,30 @@ class Campaign {
   }
 
   async run(): Promise<CampaignReport> {
-    const { kills, engineKills, say } = this.options;
+    const { kills, engineKills, bothKills = 0, say } = this.options;
     this.registerPrograms();
     await this.worker.up();
+    this.bus.registerFunction({ id: 'campaign::offer', description: 'Tells a router of the model, whenever there is one.' }, async () => {
+      await this.offer();
+      return null;
+    });
+    this.bus.registerTrigger({ type: 'router::ready', function_id: 'campaign::offer', config: {} });
     await this.offer();
     const talking = Array.from({ length: SESSIONS }, (_, index) => this.talk(`s_campaign_${index}`));
-    const plan = this.shuffled([...Array<'worker'>(kills).fill('worker'), ...Array<'engine'>(engineKills).fill('engine')]);
+    const plan = this.shuffled([
+      ...Array<'worker'>(kills).fill('worker'),
+      ...Array<'engine'>(engineKills).fill('engine'),
+      ...Array<'both'>(bothKills).fill('both'),
+    ]);
     let done = 0;
     for (const victim of plan) {
       await delay(this.random() * LIFE_MS);
-      if (victim === 'worker') {
-        await this.worker.end('SIGKILL');
-        await this.worker.up();
-      } else {
-        await this.engine.kill();
-        await this.engine.up();
-        await this.untilBack();
-      }
+      if (victim === 'engine') await this.engine.kill();
+      else if (victim === 'worker') await this.worker.end('SIGKILL');
+      else await Promise.all([this.engine.kill(), this.worker.end('SIGKILL')]);
+      if (victim !== 'worker') await this.engine.up();
+      if (victim !== 'engine') await this.worker.up();
+      await this.untilBack();
       done += 1;
       if (done % 25 === 0) say(`${done} of ${plan.length} deaths, ${this.sentCount} sends, ${this.effects.size} effects`);
     }
@@ -213,9 +221,7 @@ class Campaign {
         const answers = results.filter((each) => each === id).length;
         if (answers !== 1) this.violations.push(`${session}: the call ${id} has ${answers} results`);
       }
-      if (process.env['CAMPAIGN_SHOW'] === session)
-        for (const { message } of items) this.options.say(JSON.stringify(message).slice(0, 300));
-      closed += items.filter(({ origin }) => origin?.['notice'] === 'state_lost').length;
+      closed += items.filter(({ custom }) => isNotice(custom)).length;
     }
     return { turns, closed };
   }
@@ -224,7 +230,7 @@ class Campaign {
     const items: MessageItem[] = [];
     let cursor: string | null = null;
     do {
-      const payload: object = { session_id: session, limit: 500, ...(cursor === null ? {} : { cursor }) };
+      const payload: object = { session_id: session, limit: 500, include_custom: true, ...(cursor === null ? {} : { cursor }) };
       const page: { messages: MessageItem[]; next_cursor?: string | null } = await this.bus.trigger({
         function_id: 'session::messages',
         payload,
@@ -246,6 +252,10 @@ class Campaign {
       .map(({ item }) => item);
   }
 }
+
+/** An entry that says that the engine lost what it had answered for. */
+const isNotice = (custom: MessageItem['custom']): boolean =>
+  (custom?.data as { code?: unknown } | null | undefined)?.code === 'harness.state_lost';
 
 /** The next effect that the last user message wants, whose keys say which message and which call they belong to; none when all are there. */
 function nextCall({ messages }: ProviderStreamRequest): ContentBlock[] {

@@ -6,6 +6,7 @@ const { values } = parseArgs({
   options: {
     kills: { type: 'string', default: '200' },
     'engine-kills': { type: 'string', default: '50' },
+    'both-kills': { type: 'string', default: '0' },
     store: { type: 'string', default: 'sqlite' },
     seed: { type: 'string', default: '1' },
   },
@@ -20,6 +21,7 @@ else {
   const { violations, ...report } = await campaign({
     kills: Number(values.kills),
     engineKills: Number(values['engine-kills']),
+    bothKills: Number(values['both-kills']),
     store,
     seed: Number(values.seed),
     say: (line) => process.stdout.write(`${line}\n`),
@@ -27,6 +29,7 @@ else {
   const figures = [
     `${report.kills} deaths of the worker`,
     `${report.engineKills} of the engine`,
+    `${values['both-kills']} of both`,
     `${report.turns} turns`,
     `${report.effects} effects`,
     `${report.closed} closed with a notice`,

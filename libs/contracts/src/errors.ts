@@ -58,6 +58,8 @@ export const BUS_CODES = {
   functionNotFound: 'function_not_found',
   timeout: 'timeout',
   stopped: 'invocation_stopped',
+  /** The connection to the engine was lost while a call was under way. */
+  connectionLost: 'connection_lost',
   forbidden: 'FORBIDDEN',
 } as const;
 

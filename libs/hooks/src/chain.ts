@@ -56,6 +56,7 @@ async function ask(bus: Pick<Bus, 'trigger'>, hook: HookBinding, input: HookInpu
       function_id: hook.function_id,
       payload: structuredClone(input),
       timeoutMs: hook.timeout_ms,
+      repeatable: true,
       ...(hook.metadata === undefined ? {} : { metadata: hook.metadata }),
       ...(signal === undefined ? {} : { signal }),
     });

@@ -12,6 +12,8 @@ export interface TriggerRequest {
   timeoutMs?: number;
   /** Travels beside the payload; `agent` in it is the provenance of a call made for a model. */
   metadata?: JsonValue;
+  /** Asking twice does no harm: when the connection to the engine is lost meanwhile, it is asked again once that is back. */
+  repeatable?: true;
   /** Ends the call early. Only an in-process target can see it; the caller is released in any case. */
   signal?: AbortSignal;
   /** The trace that the call belongs to; nested calls inherit it. */

@@ -99,7 +99,7 @@ Examples:
           cli.print(
             `${cli.name} is ready: data folder ${sanitizeLine(dataDir)}, process ${process.pid}, ${place} ${gatewayUrl ?? 'none'}, health ${service?.url ?? 'none'}`,
           );
-          await logModels(runtime, log);
+          logModels(runtime, log).catch((error: unknown) => log('warn', 'the models could not be listed', { error: errorMessage(error) }));
           const signal = await first;
           log('info', 'draining', { signal, grace_ms: GRACE_MS });
           hurry = () => {

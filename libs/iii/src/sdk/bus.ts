@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { IIIClient } from 'iii-sdk';
-import { errorMessage, HarnessError, type JsonValue, type StreamChannelRef, splitCode } from '#libs/contracts';
+import { BUS_CODES, errorMessage, HarnessError, type JsonValue, type StreamChannelRef, splitCode } from '#libs/contracts';
 import {
   type Bus,
   BusError,
@@ -23,6 +24,9 @@ import { socketReader, socketWriter } from './channels.js';
 import type { SdkConnection } from './connection.js';
 import { withRefs } from './refs.js';
 
+/** How often a function that has yet to come back is looked for, in ms. */
+const RETURN_LOOK_MS = 200;
+
 /** A bus whose engine is at the other end of an iii-sdk client: a real iii engine, or a gateway. */
 export class SdkBus implements Bus {
   constructor(
@@ -34,9 +38,34 @@ export class SdkBus implements Bus {
     readonly name: string,
   ) {}
 
-  async trigger<T = unknown>({ function_id, payload, action, timeoutMs, metadata, signal }: TriggerRequest): Promise<T> {
-    const stopped = (what: string): BusError => new BusError('invocation_stopped', `the call of ${function_id} ${what}`, function_id);
-    if (signal?.aborted === true) throw stopped('was stopped');
+  async trigger<T = unknown>(request: TriggerRequest): Promise<T> {
+    for (;;) {
+      try {
+        return await this.once<T>(request);
+      } catch (error) {
+        if (!(error instanceof BusError) || !(await this.mayComeTrue(request, error))) throw error;
+      }
+    }
+  }
+
+  /** True when the same call may succeed now: it does no harm twice, or its function has yet to come back with its worker. */
+  private async mayComeTrue({ repeatable, signal }: TriggerRequest, { code }: BusError): Promise<boolean> {
+    if (signal?.aborted === true) return false;
+    if (code === BUS_CODES.connectionLost) return repeatable === true;
+    if (code !== BUS_CODES.functionNotFound || !this.connection.isFresh) return false;
+    await delay(RETURN_LOOK_MS, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
+    return true;
+  }
+
+  private async once<T>({ function_id, payload, action, timeoutMs, metadata, signal }: TriggerRequest): Promise<T> {
+    const stopped = (): BusError => new BusError(BUS_CODES.stopped, `the call of ${function_id} was stopped`, function_id);
+    const cutOff = (): BusError =>
+      new BusError(
+        BUS_CODES.connectionLost,
+        `the connection to the engine was lost while ${function_id} was asked; it may have run`,
+        function_id,
+      );
+    if (signal?.aborted === true) throw stopped();
     const answer = this.client
       .trigger<unknown, T>({ function_id, payload, action, timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS, metadata })
       .catch((error: unknown) => {
@@ -45,13 +74,12 @@ export class SdkBus implements Bus {
     const endings: (() => void)[] = [];
     const ended = new Promise<never>((_, reject) => {
       if (signal !== undefined) {
-        const leave = (): void => reject(stopped('was stopped'));
+        const leave = (): void => reject(stopped());
         signal.addEventListener('abort', leave, { once: true });
         endings.push(() => signal.removeEventListener('abort', leave));
       }
       // The SDK would wait for its timeout. What is asked for while there is no connection is sent with the next one.
-      if (this.connection.isUp)
-        endings.push(this.connection.onLost(() => reject(stopped('was cut off with the connection to the engine; it may have run'))));
+      if (this.connection.isUp) endings.push(this.connection.onLost(() => reject(cutOff())));
     });
     try {
       return await Promise.race([answer, ended]);

@@ -1,8 +1,13 @@
 import { HarnessError } from '#libs/contracts';
 
+/** How long other workers may take to come back after an engine has, in ms. */
+const FRESH_MS = 10_000;
+
 /** How the connection of an SDK client does. */
 export interface SdkConnection {
   readonly isUp: boolean;
+  /** True for a while after it has come back: other workers come back, too, and what they register may not be there yet. */
+  readonly isFresh: boolean;
   /** Calls back when the connection is lost, and again when it is back and everything is registered anew. Returns what ends that. */
   onLost(listener: () => void): () => void;
   onBack(listener: () => void): () => void;
@@ -26,6 +31,7 @@ export function watchConnection(client: object): SdkConnection {
   const lost = new Set<() => void>();
   const back = new Set<() => void>();
   let wasUp = false;
+  let backAt = Number.NEGATIVE_INFINITY;
   stateful.setConnectionState = (state) => {
     const before = stateful.connectionState === 'connected';
     note(state);
@@ -33,6 +39,7 @@ export function watchConnection(client: object): SdkConnection {
     if (!before && state === 'connected') {
       const isReturn = wasUp;
       wasUp = true;
+      if (isReturn) backAt = Date.now();
       // The SDK registers everything anew right after it has noted that it is connected.
       if (isReturn)
         setImmediate(() => {
@@ -47,6 +54,9 @@ export function watchConnection(client: object): SdkConnection {
   return {
     get isUp() {
       return stateful.connectionState === 'connected';
+    },
+    get isFresh() {
+      return Date.now() - backAt < FRESH_MS;
     },
     onLost: (listener) => add(lost, listener),
     onBack: (listener) => add(back, listener),

@@ -14,6 +14,7 @@ import {
 import { ConfigurationWatch, describeFault } from '../configuration/index.js';
 import { PendingSweep } from '../cron/index.js';
 import { followOverBus } from '../remote/follow.js';
+import { ProviderRegistry } from '../router/index.js';
 import type { EmbeddedRuntime, OpenRuntimeOptions, TurnOwner } from '../runtime/api.js';
 import { closeStore } from '../runtime/store.js';
 import { Vitals } from '../runtime/vitals.js';
@@ -51,9 +52,13 @@ export class EngineProcess implements EmbeddedRuntime {
     private readonly parts: EngineProcessParts,
     readonly dataDir: string,
   ) {
-    const { app, store, bus, configuration, log } = parts;
+    const { app, store, turns, bus, configuration, log } = parts;
     this.settings = app.get<SettingsSource>(SETTINGS, { strict: false });
-    this.vitals = new Vitals(store, dataDir, () => this.configurationFaults(), [{ name: 'engine', ping: () => checkOurs(bus) }]);
+    this.vitals = new Vitals(store, dataDir, () => this.configurationFaults(), {
+      dependencies: [{ name: 'engine', ping: () => checkOurs(bus) }],
+      queue: turns.queue,
+      parkedTurns: turns.parkedTurns,
+    });
     this.watch = new ConfigurationWatch(configuration, { log: (level, message) => log(level, `configuration: ${message}`, {}) });
   }
 
@@ -111,6 +116,7 @@ export class EngineProcess implements EmbeddedRuntime {
       bus.connection.onLost(() => log('warn', 'the connection to the engine is lost; turns go on when it is back', {})),
       bus.connection.onBack(() => {
         log('info', 'the connection to the engine is back', {});
+        this.expectOthers();
         settings.refreshLater();
         turns
           .restore()
@@ -119,14 +125,39 @@ export class EngineProcess implements EmbeddedRuntime {
       }),
     );
     if (ours.has('queue')) await this.standInForQueue();
+    this.forgetDeletedSessions();
     const executor = app.get(TurnExecutor, { strict: false });
-    store.delivery.expectConsumers();
+    const ports = app.get<LoopPorts>(LOOP_PORTS, { strict: false });
+    this.expectOthers();
+    turns.prepare?.(ports);
     await turns.queue.start(async (payload) => {
       await executor.runStep(payload);
     }, 'all');
     store.delivery.recover((owner) => store.processes.hasEnded(owner, Date.now()));
-    const ports = app.get<LoopPorts>(LOOP_PORTS, { strict: false });
     for (const sessionId of await turns.journal.stranded()) await takeLeftover(ports, sessionId);
+  }
+
+  /** Programs of other processes come back a moment after this one, or after the engine. */
+  private expectOthers(): void {
+    const { app, store, ours } = this.parts;
+    store.delivery.expectConsumers();
+    if (ours.has('router')) app.get(ProviderRegistry, { strict: false }).expectProviders();
+  }
+
+  /** Where another worker keeps the sessions, what this one keeps of a session goes when that says so. */
+  private forgetDeletedSessions(): void {
+    const { bus, turns, report } = this.parts;
+    const { forget } = turns;
+    if (forget === undefined) return;
+    const function_id = 'harness::on-session-deleted';
+    bus.registerFunction({ id: function_id, description: 'Hears of deleted sessions.', metadata: { internal: true } }, async (payload) => {
+      const { session_id } = payload as { session_id: string };
+      await forget(session_id).catch((error: unknown) =>
+        report('a deleted session is still known', { session_id, error: errorMessage(error) }),
+      );
+      return null;
+    });
+    bus.registerTrigger({ type: 'session::deleted', function_id, config: {} });
   }
 
   /** Takes enqueue actions in the place of a queue worker. */

@@ -8,7 +8,7 @@ import type { OpenRuntimeOptions } from '../runtime/api.js';
 export const LOOK_MS = 500;
 
 /** Errors of an engine that is on its way down or up. */
-const PASSING: ReadonlySet<string> = new Set(['timeout', 'invocation_stopped', 'function_not_found']);
+const PASSING: ReadonlySet<string> = new Set(['timeout', 'invocation_stopped', 'connection_lost', 'function_not_found']);
 
 export type Log = NonNullable<OpenRuntimeOptions['log']>;
 

@@ -1,12 +1,13 @@
 import { errorCode, HarnessError, type JsonObject } from '#libs/contracts';
 import type { Bus, SdkBus } from '#libs/iii';
-import type { HarnessSettings, Journal, StepQueue, Transcript } from '#libs/turn';
+import type { HarnessSettings, Journal, LoopPorts, StepQueue, Transcript } from '#libs/turn';
 import type { LiveConfiguration } from '../configuration/index.js';
 import type { Store } from '../runtime/store.js';
 import { registered } from './directory.js';
 import { BusEntries } from './journal/entries.js';
 import { BusJournal } from './journal/journal.js';
 import { LocalEffects } from './journal/local-effects.js';
+import { closeLost } from './journal/lost.js';
 import { SqliteDocuments } from './journal/sqlite-documents.js';
 import { StateDocuments } from './journal/state-documents.js';
 import { DocumentStepQueue } from './journal/step-queue.js';
@@ -40,7 +41,12 @@ export interface TurnStore {
   guarantee: string;
   /** Writes again what the engine has lost; does nothing where it keeps nothing. */
   restore(): Promise<void>;
+  /** Turns that wait for calls, where the store of this worker does not know of them. */
   parkedTurns?: () => number;
+  /** Drops what is kept of a session that is gone, where that does not go with it. */
+  forget?(sessionId: string): Promise<void>;
+  /** To be called before steps run: where an engine may lose what it has answered for, what it has lost is found then. */
+  prepare?(ports: LoopPorts): void;
   /** Ends the waiting for a store that is away. */
   close(): void;
 }
@@ -88,13 +94,20 @@ export async function turnStoreOf(bus: SdkBus, store: Store, options: TurnStoreO
   const entries = new BusEntries(bus, traits, timeoutMs, closed.signal, report);
   const local = new LocalEffects(store.commits, store.approvals);
   const journal = new BusJournal({ documents, entries, local, signal: closed.signal });
+  const queue = new DocumentStepQueue(journal, { concurrency: () => settings().concurrency, report });
   return {
     journal,
     transcript: new BusTranscript(bus, timeoutMs),
-    queue: new DocumentStepQueue(journal, { concurrency: () => settings().concurrency, report }),
+    queue,
     guarantee: documents.guarantee,
-    restore: async () => await state?.restore(),
+    restore: async () => {
+      if (state !== null) await journal.restore(state);
+    },
+    prepare: (ports) => {
+      if (state !== null) queue.audit = (steps) => closeLost({ ports, bus, log: options.log }, steps);
+    },
     parkedTurns: () => journal.parkedTurns,
+    forget: (sessionId) => journal.forget(sessionId),
     close: () => closed.abort(),
   };
 }

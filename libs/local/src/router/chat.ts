@@ -4,6 +4,7 @@ import {
   type ChatRequest,
   type ChatResponse,
   type ErrorKind,
+  errorCode,
   HarnessError,
   type Model,
   type ProviderStreamRequest,
@@ -22,6 +23,9 @@ import { ProviderRegistry } from './providers.js';
 import { pauseBefore } from './retry.js';
 import { route } from './routing.js';
 import { type RetryTiming, ROUTER_TIMING, type RouterSettings, systemTiming } from './settings.js';
+
+/** How often a provider that is on its way back is looked for, in ms. */
+const EXPECT_LOOK_MS = 100;
 
 /** A chat without the place where its frames go. */
 export type ChatCall = Omit<ChatRequest, 'writer_ref'>;
@@ -137,7 +141,7 @@ export class ChatService {
     const settings = this.registry.settings;
     let target: Target;
     try {
-      target = this.target(call, settings);
+      target = await this.targetSoon(call, settings, cancellation);
     } catch (error) {
       return await this.refuse(call, call.provider ?? '', failureOf(error), sink);
     }
@@ -166,6 +170,10 @@ export class ChatService {
       this.registry.seen(target.provider, !(outcome.kind === 'failed' && outcome.failure.code === ROUTER_CODES.providerUnavailable));
       if (outcome.kind !== 'failed') return await this.finish(target, attempt, outcome, sink);
       const failure = withoutSecret(outcome.failure, target.secret);
+      if (failure.code === ROUTER_CODES.providerUnavailable && (await this.mayCome(cancellation))) {
+        tries -= 1; // it was not asked
+        continue;
+      }
       const next = attempt.forwarded
         ? null
         : pauseBefore(tries, failure, settings.settings, limits.deadline - performance.now(), this.timing.random());
@@ -223,6 +231,26 @@ export class ChatService {
     const message: AssistantMessage = { ...start, stop_reason: 'error', error_kind: kind, error_message: text };
     await sendLast(sink, { type: 'error', error: message });
     return { message, provider, model: call.model, failure: { code, message: text, kind, retryable: isRetryable(kind) } };
+  }
+
+  /** The target of a call; while providers have yet to come back, one that is not there is waited for. */
+  private async targetSoon(call: ChatCall, settings: RouterSettings, cancellation: Cancellation): Promise<Target> {
+    for (;;) {
+      try {
+        return this.target(call, settings);
+      } catch (error) {
+        const code = errorCode(error);
+        const isAbsent = code === ROUTER_CODES.unknownProvider || code === ROUTER_CODES.noProviderForModel;
+        if (!isAbsent || !(await this.mayCome(cancellation))) throw error;
+      }
+    }
+  }
+
+  /** Waits a moment for a provider that may be on its way back; false when none is expected, or the chat is over. */
+  private async mayCome(cancellation: Cancellation): Promise<boolean> {
+    if (!this.registry.expectsProviders || cancellation.cancelled) return false;
+    await this.timing.sleep(EXPECT_LOOK_MS, cancellation.signal);
+    return !cancellation.cancelled;
   }
 
   private target(call: ChatCall, settings: RouterSettings): Target {

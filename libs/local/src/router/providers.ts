@@ -25,6 +25,8 @@ interface Registered {
   available: boolean;
 }
 
+/** How long providers may take to come back, in ms. */
+const EXPECT_MS = 10_000;
 const PROVIDER_ID = /^[a-z0-9_-]{1,64}$/;
 
 /** The registered providers, their credentials and the catalog of their models. */
@@ -34,6 +36,7 @@ export class ProviderRegistry implements RoutingView {
   private readonly byId = new Map<string, Registered>();
   /** Credentials that were renewed while the settings cannot store them. */
   private readonly renewed = new Map<string, string>();
+  private expectedUntil = 0;
 
   constructor(
     @Inject(BUS) private readonly bus: Bus,
@@ -44,6 +47,19 @@ export class ProviderRegistry implements RoutingView {
 
   get settings(): RouterSettings {
     return this.source.current();
+  }
+
+  /**
+   * To be called where programs of other processes connect, at a start and when the connection was lost: for a while, providers that were
+   * there before have yet to come back.
+   */
+  expectProviders(): void {
+    this.expectedUntil = Date.now() + EXPECT_MS;
+  }
+
+  /** True while a provider that is not there may be on its way back. */
+  get expectsProviders(): boolean {
+    return Date.now() < this.expectedUntil;
   }
 
   get providers(): readonly string[] {

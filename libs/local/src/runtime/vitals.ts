@@ -8,6 +8,14 @@ export interface Dependency {
   ping(): Promise<void>;
 }
 
+/** What a worker has beside its data folder. */
+export interface Elsewhere {
+  dependencies: readonly Dependency[];
+  /** The queue of steps, and the turns that wait for calls, where the store of the folder does not have them. */
+  queue: { readonly load: { running: number; waiting: number; longest_wait_ms: number } };
+  parkedTurns?: (() => number) | undefined;
+}
+
 /** How a process and its data folder do, for those who look after it. */
 export class Vitals {
   constructor(
@@ -15,8 +23,7 @@ export class Vitals {
     private readonly dataDir: string,
     /** What is wrong with the configuration files now. */
     readonly configurationFaults: () => readonly string[],
-    /** What the worker needs beside its store. */
-    private readonly others: readonly Dependency[] = [],
+    private readonly elsewhere?: Elsewhere,
   ) {}
 
   /** Writes to the store; gives how long it took until it was durable, in ms. Throws `harness/storage`. */
@@ -28,17 +35,19 @@ export class Vitals {
 
   /** Steps that run and wait in this process, and how long the longest wait is, in ms. */
   get queue(): { running: number; waiting: number; longest_wait_ms: number } {
-    return this.store.queue.load;
+    return (this.elsewhere?.queue ?? this.store.queue).load;
   }
 
   /** What has to answer beside the database. */
   get dependencies(): readonly Dependency[] {
     const { dependency } = this.store.queue;
-    return dependency === null ? this.others : [dependency, ...this.others];
+    const others = this.elsewhere?.dependencies ?? [];
+    return dependency === null ? others : [dependency, ...others];
   }
 
   /** Turns of the data folder that wait for calls. */
   parkedTurns(): number {
+    if (this.elsewhere?.parkedTurns !== undefined) return this.elsewhere.parkedTurns();
     const { parked } = this.store.db.prepare('SELECT count(*) AS parked FROM turns WHERE expires_at IS NOT NULL').get() as {
       parked: number;
     };

@@ -166,7 +166,8 @@ export class EventDelivery {
         await listeners.deliver(event);
         return true;
       } catch (error) {
-        if (errorCode(error) === BUS_CODES.stopped) await this.rebound(listeners, event.type);
+        if (errorCode(error) === BUS_CODES.stopped || errorCode(error) === BUS_CODES.connectionLost)
+          await this.rebound(listeners, event.type);
         if (this.settling) return false;
         if (attempt + 1 < TRIES) await new Promise((resolve) => setTimeout(resolve, RETRY_MS * 2 ** attempt));
         else {

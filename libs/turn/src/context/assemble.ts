@@ -127,6 +127,7 @@ async function ask({ bus, settings }: LoopPorts, input: AssemblyInput): Promise<
       : { limits: { context_window: ceiling + CEILING_OUTPUT_TOKENS, max_output_tokens: CEILING_OUTPUT_TOKENS, input_limit: ceiling } };
   const response = await bus.trigger<AssembleResponse>({
     function_id: 'context::assemble',
+    repeatable: true,
     payload: {
       model: { id: model, ...(provider === null ? {} : { provider }), ...limits },
       messages: generation.messages,

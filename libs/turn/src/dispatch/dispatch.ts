@@ -70,6 +70,12 @@ function failedResult(id: string, error: unknown, timeoutMs: number): CallResult
   if (code === BUS_CODES.functionNotFound) {
     return syntheticResult('function_not_found', id, `There is no function ${id}. Look for the right one with engine::functions::list.`);
   }
+  if (code === BUS_CODES.connectionLost)
+    return syntheticResult(
+      'outcome_unknown',
+      id,
+      `The outcome of ${id} is unknown: the connection to the engine was lost while it ran. It may have run.`,
+    );
   if (code === BUS_CODES.stopped) return syntheticResult('function_unavailable', id, `${id} went away while it ran; it may have run.`);
   if (code === BUS_CODES.timeout) return syntheticResult('timeout', id, `${id} gave no result within ${timeoutMs} ms; it may still run.`);
   const message = capError(wellFormed(errorMessage(error)).trim() || 'the function failed without a message', MAX_ERROR);

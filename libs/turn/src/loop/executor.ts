@@ -1,4 +1,4 @@
-import { errorCode, errorMessage, HarnessError, type TurnStepPayload, type TurnStepResult } from '#libs/contracts';
+import { BUS_CODES, errorCode, errorMessage, HarnessError, type TurnStepPayload, type TurnStepResult } from '#libs/contracts';
 import type { Decision, TurnFailure } from '../machine/decision.js';
 import { decide } from '../machine/machine.js';
 import type { CommitResult } from '../ports/journal.js';
@@ -32,7 +32,7 @@ export class TurnExecutor {
 
   /**
    * Runs one step. A stale or repeated one is `skipped`. Throws only when even the failure of the step could not be
-   * stored: then the step is still queued.
+   * stored, or when the connection to the engine was lost: then the step is still queued.
    */
   async runStep(payload: TurnStepPayload): Promise<TurnStepResult> {
     const { session_id, turn_id } = payload;
@@ -51,6 +51,7 @@ export class TurnExecutor {
       return answer;
     } catch (error) {
       trace.end(codeOf(errorCode(error), 'failed'));
+      if (errorCode(error) === BUS_CODES.connectionLost) throw error; // no failure of the step's: it stays queued
       return await this.recordFailure(payload, run, error);
     } finally {
       this.active.delete(session_id);

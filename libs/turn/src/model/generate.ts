@@ -2,6 +2,7 @@ import {
   type AgentFunction,
   type AgentMessage,
   type AssistantMessage,
+  BUS_CODES,
   type ChatRequest,
   type ChatResponse,
   errorCode,
@@ -51,7 +52,10 @@ export interface GenerateOptions {
   now: () => number;
 }
 
-/** Streams one completion through `router::chat`. Never throws: a failure is an outcome, with what had come until then. */
+/**
+ * Streams one completion through `router::chat`. A failure is an outcome, with what had come until then. Throws only `connection_lost`: that is no
+ * failure of the model's, and its step begins again.
+ */
 export async function generate(
   bus: Bus,
   record: TurnRecord,
@@ -103,6 +107,7 @@ export async function generate(
   const { terminal } = accumulator;
   if (terminal === null) {
     const { response, error } = await answer;
+    if (errorCode(error) === BUS_CODES.connectionLost) throw error;
     return { kind: 'failed', partial: partial(), failure: failureOf(response, error, model) };
   }
   const admission = admitMessage(terminal.message, { model, provider: provider ?? '', now: options.now() });
@@ -136,19 +141,29 @@ async function read(
   partial: () => AssistantMessage | null,
 ): Promise<void> {
   let sketchedAt = options.now();
-  for (;;) {
-    const frames = await next();
-    if (frames === null) return;
-    for (const frame of frames) {
-      const added = accumulator.take(frame as StreamFrame);
-      if (added !== null) observer.delta(added.kind, added.delta);
-    }
-    if (accumulator.terminal !== null) return;
-    const now = options.now();
-    if (now - sketchedAt < options.coalesceMs) continue;
-    sketchedAt = now;
+  let late: NodeJS.Timeout | undefined;
+  const sketch = (): void => {
+    clearTimeout(late);
+    late = undefined;
+    sketchedAt = options.now();
     const soFar = partial();
     if (soFar !== null) observer.sketch(soFar);
+  };
+  try {
+    for (;;) {
+      const frames = await next();
+      if (frames === null) return;
+      for (const frame of frames) {
+        const added = accumulator.take(frame as StreamFrame);
+        if (added !== null) observer.delta(added.kind, added.delta);
+      }
+      if (accumulator.terminal !== null) return;
+      const wait = options.coalesceMs - (options.now() - sketchedAt);
+      if (wait <= 0) sketch();
+      else late ??= setTimeout(sketch, wait); // a model that pauses now leaves nothing behind
+    }
+  } finally {
+    clearTimeout(late);
   }
 }
 

@@ -10,7 +10,13 @@ type OfSession = Extract<Write, { kind: 'ensure-session' | 'append-entry' | 'put
 const PAUSE_MS = 100;
 const PAUSE_CAP_MS = 2_000;
 /** Errors after which the same call may succeed: the engine or the worker is on its way down or up. */
-const PASSING: ReadonlySet<unknown> = new Set(['timeout', 'invocation_stopped', 'function_not_found', 'session/storage']);
+const PASSING: ReadonlySet<unknown> = new Set([
+  'timeout',
+  'invocation_stopped',
+  'connection_lost',
+  'function_not_found',
+  'session/storage',
+]);
 
 /**
  * Runs `call` until it succeeds or fails for good: what cannot be stored waits until it can. Throws `harness/storage` when `signal` ends the

@@ -35,28 +35,41 @@ export class StateDocuments implements TurnDocuments {
       'is killed is written again while this worker lives; HARNESS_STORE=sqlite keeps turns on the disk of this worker';
   }
 
-  /** Writes again what the engine has lost of what was written lately. Throws as `Bus.trigger`. */
-  async restore(): Promise<void> {
-    for (const { document, isOpen } of [...this.recent.values()]) {
-      const stored = await this.read(document.session_id);
-      if (stored !== null && stored.revision >= document.revision) continue;
-      this.marked.delete(document.session_id);
-      await this.write(document, isOpen);
-    }
+  /** Sessions whose documents were written lately. */
+  get written(): readonly string[] {
+    return [...this.recent.keys()];
+  }
+
+  /** Writes a document again that was written lately, if the engine has lost it. Nothing else may write it meanwhile. Throws as `Bus.trigger`. */
+  async restore(sessionId: string): Promise<void> {
+    const written = this.recent.get(sessionId);
+    if (written === undefined) return;
+    const stored = await this.stored(sessionId);
+    if (stored !== null && stored.revision >= written.document.revision) return;
+    this.marked.delete(sessionId);
+    await this.write(written.document, written.isOpen);
+  }
+
+  /** The same for keys, which do not change. */
+  async restoreKeys(): Promise<void> {
     for (const { document } of [...this.recentKeys.values()]) {
-      if ((await this.readKey(document.key)) === null) await this.writeKey(document);
+      if ((await this.storedKey(document.key)) === null) await this.writeKey(document);
     }
   }
 
   async read(sessionId: string): Promise<TurnDocument | null> {
+    // What this process has written lately is what there is, whatever the engine has kept of it: nobody else writes.
+    const written = this.recent.get(sessionId)?.document;
+    if (written !== undefined) return written;
+    return await this.stored(sessionId);
+  }
+
+  private async stored(sessionId: string): Promise<TurnDocument | null> {
     return (await this.call<TurnDocument | null>('get', { scope: TURNS, key: sessionId })) ?? null;
   }
 
   async write(document: TurnDocument, isOpen: boolean): Promise<void> {
     const { session_id } = document;
-    this.recent.delete(session_id);
-    this.recent.set(session_id, { at: Date.now(), document, isOpen });
-    prune(this.recent, Date.now() - this.keepMs);
     if (isOpen && !this.marked.has(session_id)) {
       await this.call('set', { scope: OPEN, key: session_id, value: { session_id } });
       this.marked.add(session_id);
@@ -66,6 +79,9 @@ export class StateDocuments implements TurnDocuments {
       await this.call('delete', { scope: OPEN, key: session_id });
       this.marked.delete(session_id);
     }
+    this.recent.delete(session_id);
+    this.recent.set(session_id, { at: Date.now(), document, isOpen });
+    prune(this.recent, Date.now() - this.keepMs);
   }
 
   async open(): Promise<TurnDocument[]> {
@@ -80,13 +96,17 @@ export class StateDocuments implements TurnDocuments {
   }
 
   async readKey(key: string): Promise<KeyDocument | null> {
+    return this.recentKeys.get(key)?.document ?? (await this.storedKey(key));
+  }
+
+  private async storedKey(key: string): Promise<KeyDocument | null> {
     return (await this.call<KeyDocument | null>('get', { scope: KEYS, key })) ?? null;
   }
 
   async writeKey(document: KeyDocument): Promise<void> {
+    await this.call('set', { scope: KEYS, key: document.key, value: document as unknown as JsonValue });
     this.recentKeys.set(document.key, { at: Date.now(), document });
     prune(this.recentKeys, Date.now() - this.keepMs);
-    await this.call('set', { scope: KEYS, key: document.key, value: document as unknown as JsonValue });
   }
 
   async dropKeys(now: number): Promise<void> {

@@ -18,6 +18,8 @@ export interface DocumentStepQueueOptions {
 export class DocumentStepQueue implements StepQueue {
   /** Undefined while steps are handed over in memory. */
   jobs: StepJobs | undefined;
+  /** Looks at the steps that are found at a start, and gives those that may run. */
+  audit: (steps: readonly QueuedStep[]) => Promise<readonly QueuedStep[]> = (steps) => Promise.resolve(steps);
   private handler: StepHandler | undefined;
   private readonly ready = new Map<string, { payload: TurnStepPayload; since: number }>();
   private readonly running = new Map<string, Promise<void>>();
@@ -33,8 +35,9 @@ export class DocumentStepQueue implements StepQueue {
   }
 
   async start(handler: StepHandler): Promise<void> {
+    const steps = await this.audit(await this.journal.recover());
     this.handler = handler;
-    for (const step of await this.journal.recover()) this.handOver(step);
+    for (const step of steps) this.handOver(step);
   }
 
   arrive(payload: TurnStepPayload): boolean {
@@ -102,7 +105,7 @@ export class DocumentStepQueue implements StepQueue {
     const count = (this.failures.get(payload.session_id) ?? 0) + 1;
     this.failures.set(payload.session_id, count);
     const delay_ms = Math.min(RETRY_MS * 2 ** (count - 1), RETRY_CAP_MS);
-    this.options.report('a step could not be stored and is tried again', { ...payload, error: errorMessage(error), delay_ms });
+    this.options.report('a step was cut off and is tried again', { ...payload, error: errorMessage(error), delay_ms });
     this.later(delay_ms, payload);
   }
 

@@ -28,7 +28,7 @@ const OVERFLOW =
   /context[_ ](length|window|size)|maximum context|prompt is too long|too many (input )?tokens|input is too long|exceeds? (the )?(model's |available )*context|request[_ ]too[_ ]large|reduce the length of the (messages|prompt)/i;
 const OUT_OF_CREDIT = /insufficient_quota|billing_hard_limit|credit balance|exceeded your current quota/i;
 /** Codes of a bus that could not bring a call to its end; another try may. */
-const BUS_TROUBLE = new Set<string>([BUS_CODES.timeout, BUS_CODES.stopped]);
+const BUS_TROUBLE = new Set<string>([BUS_CODES.timeout, BUS_CODES.stopped, BUS_CODES.connectionLost]);
 const BY_TYPE: { readonly [type: string]: ErrorKind } = {
   authentication_error: 'auth_expired',
   permission_error: 'auth_expired',
