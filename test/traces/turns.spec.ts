@@ -170,7 +170,17 @@ describe('the trace of a turn', () => {
     expect(lines).toContain('    chat scripted-1 !llm.permanent');
   });
 
-  it('is kept for the latest turns, can be left out, and is for no model', async () => {
+  it('can be left out: then there is what the record says, and calls are still part of the turn', async () => {
+    rig = await TurnRig.open({ model: new ScriptedModel(asks(agentCall('c1', 'a::b')), says('done')), config: 'trace_turns: 0\n' });
+    const seen: (string | undefined)[] = [];
+    rig.runtime.bus.registerFunction({ id: 'a::b' }, (_, { trace }) => void seen.push(trace?.traceparent));
+    const { session_id } = await rig.turn('go');
+    const trace = await traceOf(rig, session_id);
+    expect(tree(trace?.spans ?? [])).toEqual(['invoke_agent']);
+    expect(seen).toEqual([`00-${trace?.trace_id}-${trace?.spans[0]?.span_id}-01`]);
+  });
+
+  it('is kept for the latest turns, and is for no model', async () => {
     rig = await TurnRig.open({ config: 'trace_turns: 3\n', role: 'worker' });
     rig.model.fallback = () => says('done');
     const turns: { session_id: string; turn_id: string }[] = [];

@@ -28,7 +28,7 @@ export class AttemptTrace {
   begin(provider: string, n: number): TracedAttempt {
     const { spans, turn, trace } = this;
     const outer = trace?.traceparent === undefined ? null : parseTraceparent(trace.traceparent);
-    if (spans === null || turn === null || outer === null) return { trace, end: () => undefined };
+    if (spans?.isOpen !== true || turn === null || outer === null) return { trace, end: () => undefined };
     const span_id = newSpanId();
     const start_ms = Date.now();
     const started = performance.now();

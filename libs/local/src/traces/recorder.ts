@@ -37,11 +37,19 @@ export class SpanRecorder implements SpanSink {
     private readonly options: RecorderOptions,
   ) {}
 
+  get isOpen(): boolean {
+    return this.options.otlp !== null || this.hasRoom;
+  }
+
   record(part: TracePart): void {
     if (part.sampled) this.options.otlp?.export(part);
-    if (this.waiting.length >= MAX_WAITING || this.options.keep() === 0) return;
+    if (!this.hasRoom) return;
     this.waiting.push(part);
     this.timer ??= setTimeout(() => void this.flush(), FLUSH_MS).unref();
+  }
+
+  private get hasRoom(): boolean {
+    return this.waiting.length < MAX_WAITING && this.options.keep() > 0;
   }
 
   /** Stores what is waiting. A failure is reported, once until it is over; the spans are lost then, the turns are not. */

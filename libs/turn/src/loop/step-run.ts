@@ -200,7 +200,7 @@ export class StepRun {
     for (const notice of request.notices) this.feed.notice(notice);
     this.feed.stepStarted(step);
     const { router_timeout_ms, stream_coalesce_ms, prompt_cache_sections: cache } = settings.current();
-    const outcome = await this.trace.generation(this.record, () =>
+    const outcome = await this.trace.generation(() =>
       generate(
         bus,
         this.record,

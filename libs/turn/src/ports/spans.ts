@@ -30,6 +30,8 @@ export interface TracePart {
 
 /** Where finished spans go. Must not throw and must not block; what it cannot take it drops. */
 export interface SpanSink {
+  /** False while everything would be dropped: then nothing needs to be made. */
+  readonly isOpen: boolean;
   record(part: TracePart): void;
 }
 /** Injection token of the `SpanSink`. */

@@ -37,10 +37,11 @@ export function traceDecision(
   now: number,
   troubled = false,
 ): void {
+  if (!sink.isOpen) return;
   const trace = traceOf(before);
   const spans = endedSpans(before, decision, { trace, parent: trace.span_id, now, troubled });
-  const { session_id, turn_id } = before;
-  if (spans.length > 0) sink.record({ ...trace, session_id, turn_id, spans });
+  const { trace_id, sampled } = trace;
+  if (spans.length > 0) sink.record({ trace_id, session_id: before.session_id, turn_id: before.turn_id, sampled, spans });
 }
 
 function callSpan(before: TurnRecord, write: Write, { parent, now, startOf, troubled }: Around, isStopped: boolean): Span[] {

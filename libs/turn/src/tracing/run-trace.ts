@@ -27,33 +27,37 @@ interface TracePorts {
 
 /**
  * The spans of one run of a step, or of one call from outside. They are told all at once when it ends: a process that dies leaves
- * none without its parent. One thing happens at a time in a run, so what it does belongs to the span that was begun last.
+ * none without its parent. One thing happens at a time in a run, so what it does belongs to the span that was begun last. While
+ * nobody takes spans none are made, and what is called is part of the turn's.
  */
 export class RunTrace {
   /** Calls on it carry the span that is open. */
   readonly bus: Bus;
-  readonly trace: TurnTrace;
-  private readonly top: Span;
-  private readonly spans: Span[] = [];
+  private readonly trace: TurnTrace;
+  private readonly isKept: boolean;
+  /** The one of the run itself comes first. */
+  private readonly spans: [Span, ...Span[]];
   private readonly startOf = new Map<string, number>();
   private readonly base: number;
   private current: string;
 
   constructor(
     private readonly ports: TracePorts,
-    private readonly record: Pick<TurnRecord, 'session_id' | 'turn_id' | 'traceparent'>,
-    top: SpanStart & { span_id?: string },
+    private readonly record: TurnRecord,
+    top: SpanStart,
   ) {
     this.trace = traceOf(record);
+    this.isKept = ports.spans.isOpen;
     this.base = ports.clock.now() - performance.now();
-    this.top = this.begin(top, this.trace.span_id, top.span_id ?? newSpanId());
-    this.current = this.top.span_id;
+    this.spans = [this.begin(top, this.trace.span_id)];
+    this.current = this.isKept ? this.spans[0].span_id : this.trace.span_id;
     this.bus = new TracedBus(ports.bus, () => traceparentOf(this.trace, this.current));
   }
 
   /** Does something within a span of its own. It may add to the span; when it throws, the span has failed. */
   async within<T>(start: SpanStart, run: (span: Span) => Promise<T>): Promise<T> {
     const span = this.begin(start, this.current);
+    if (!this.isKept) return await run(span);
     try {
       return await this.as(span.span_id, () => run(span));
     } catch (error) {
@@ -66,18 +70,18 @@ export class RunTrace {
   }
 
   /** Asks a model, and keeps what came of it. */
-  generation(record: TurnRecord, run: () => Promise<GenerationOutcome>): Promise<GenerationOutcome> {
-    return this.within(chatSpan(record), async (span) => {
+  generation(run: () => Promise<GenerationOutcome>): Promise<GenerationOutcome> {
+    if (!this.isKept) return run();
+    return this.within(chatSpan(this.record), async (span) => {
       const outcome = await run();
-      const { attributes, error } = chatOutcome(outcome);
-      Object.assign(span.attributes, attributes);
-      span.error = error;
+      chatOutcome(span, outcome);
       return outcome;
     });
   }
 
   /** Does something for a call, whose own span ends with the commit of its result. */
   during<T>(callId: string, run: () => Promise<T>): Promise<T> {
+    if (!this.isKept) return run();
     if (!this.startOf.has(callId)) this.startOf.set(callId, this.now());
     return this.as(callSpanId(this.record.turn_id, callId), run);
   }
@@ -94,18 +98,21 @@ export class RunTrace {
 
   /** Tells what a committed decision has ended. */
   decided(before: TurnRecord, decision: Decision): void {
-    const around = { trace: this.trace, parent: this.top.span_id, now: this.now(), startOf: this.startOf };
+    if (!this.isKept) return;
+    const around = { trace: this.trace, parent: this.spans[0].span_id, now: this.now(), startOf: this.startOf };
     this.spans.push(...endedSpans(before, decision, around));
   }
 
   /** Ends the run. `error` is a code that says why it failed; without one it is marked when something in it did. */
-  end(error: string | null, attributes: SpanAttributes = {}): void {
-    const { session_id, turn_id } = this.record;
-    Object.assign(this.top.attributes, attributes);
-    this.top.end_ms = this.now();
-    this.top.error =
-      error ?? (this.spans.some((span) => span.error !== null && span.span_id !== this.trace.span_id) ? DESCENDANT_FAILED : null);
-    this.ports.spans.record({ ...this.trace, session_id, turn_id, spans: [this.top, ...this.spans] });
+  end(error: string | null): void {
+    if (!this.isKept) return;
+    const { spans, trace, record } = this;
+    const [top, ...inside] = spans;
+    const hasFailed = inside.some((span) => span.error !== null && span.span_id !== trace.span_id);
+    top.end_ms = this.now();
+    top.error = error ?? (hasFailed ? DESCENDANT_FAILED : null);
+    const { trace_id, sampled } = trace;
+    this.ports.spans.record({ trace_id, session_id: record.session_id, turn_id: record.turn_id, sampled, spans });
   }
 
   private async as<T>(spanId: string, run: () => Promise<T>): Promise<T> {
@@ -118,9 +125,10 @@ export class RunTrace {
     }
   }
 
-  private begin({ name, kind = 'internal', attributes = {} }: SpanStart, parent_id: string, span_id: string = newSpanId()): Span {
-    const now = this.now();
-    return { span_id, parent_id, name, kind, start_ms: now, end_ms: now, error: null, attributes: { ...attributes } };
+  private begin({ name, kind = 'internal', attributes = {} }: SpanStart, parent_id: string): Span {
+    const now = this.isKept ? this.now() : 0;
+    const span_id = this.isKept ? newSpanId() : parent_id;
+    return { span_id, parent_id, name, kind, start_ms: now, end_ms: now, error: null, attributes };
   }
 
   /** The clock, with fractions of a millisecond. */
