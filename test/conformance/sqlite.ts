@@ -106,7 +106,7 @@ class SqliteStore implements TestedStore {
 export const sqlite: StoreAdapter = {
   name: 'SQLite',
   covers: [SqliteJournal, SqliteTranscript, SqliteStepQueue],
-  abilities: { atomic: true, ownedSteps: true },
+  abilities: { processes: 'many', ownedSteps: true, windowTells: 'entries' },
   make: () => Promise.resolve(new SqliteStore(newDataDir())),
   cutOff,
 };
@@ -114,10 +114,9 @@ export const sqlite: StoreAdapter = {
 /** The store of several workers: SQLite, with steps shared by BullMQ on a Redis of its own. */
 export const bullmq: StoreAdapter = {
   name: 'SQLite with BullMQ',
-  covers: [SqliteJournal, SqliteTranscript, SharedStepQueue],
-  abilities: { atomic: true, ownedSteps: false },
+  covers: [SharedStepQueue],
+  abilities: { processes: 'many', ownedSteps: false, windowTells: 'entries' },
   make: async () => new SqliteStore(newDataDir(), await RedisServer.open()),
-  cutOff,
 };
 
 /** A copy of the files after each statement of a commit is what a process that is killed there leaves. */

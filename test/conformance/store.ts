@@ -27,12 +27,14 @@ export interface TestedStore {
   dispose(): Promise<void>;
 }
 
-/** What a store may be unable to do; everything else it must. */
+/** What differs among stores, and is stated by each; everything else is the same for all. */
 export interface Abilities {
-  /** A commit is one transaction. Without it a commit that was cut off is completed by the same commit again. */
-  atomic: boolean;
+  /** How many processes may work on it at a time. */
+  processes: 'one' | 'many';
   /** A queued step belongs to the process that queued it, until that is gone. Without it any process may run any step. */
   ownedSteps: boolean;
+  /** What a window tells of its entries: all, or what a model needs of them, without revision and parent. */
+  windowTells: 'entries' | 'messages';
 }
 
 /** What makes stores of one kind, for the suites of the ports that they implement. */
@@ -45,8 +47,8 @@ export interface StoreAdapter {
   /** Makes an empty store. */
   make(): Promise<TestedStore>;
   /**
-   * Cuts a commit off after each of its effects in turn. Each time `prepare` has been committed before; what is given is the store as it
+   * For a journal: cuts a commit off after each of its effects in turn. Each time `prepare` has been committed before; what is given is the store as it
    * is found after the cut, without a process, and it is the receiver's to dispose of. The last one holds the commit as a whole.
    */
-  cutOff(prepare: readonly Write[], commit: readonly Write[]): AsyncIterable<TestedStore>;
+  cutOff?(prepare: readonly Write[], commit: readonly Write[]): AsyncIterable<TestedStore>;
 }

@@ -83,7 +83,7 @@ export interface Journal {
   /** What the key led to, unless it is older than its time to live. */
   recall(key: string): Promise<RememberedSend | null>;
   /**
-   * All or nothing where the store can; otherwise in this order, each write idempotent.
+   * All or nothing, whatever happens meanwhile. At least one write is about a session.
    * `point` names the commit for failpoints. Throws `harness/storage` when the store cannot write.
    */
   commit(writes: readonly Write[], point: string): Promise<CommitResult>;

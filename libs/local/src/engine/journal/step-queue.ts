@@ -49,6 +49,7 @@ export class DocumentStepQueue implements StepQueue {
   }
 
   async ownerOf(sessionId: string): Promise<StepOwner> {
+    if (this.handler === undefined || this.stopping) return 'none';
     return (await this.journal.job(sessionId)) === null ? 'none' : 'self';
   }
 
