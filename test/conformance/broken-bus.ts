@@ -118,6 +118,11 @@ export const FAULTS: readonly Fault[] = [
       answer['status'] === 'failed' || answer['status'] === 'cancelled' ? { ...answer, status: 'completed' } : answer,
     ),
   },
+  {
+    does: 'takes every step for a new one',
+    breaks: ['stale-step'],
+    answer: answers('harness::turn', (answer) => ({ ...answer, skipped: false })),
+  },
   { does: 'has no idempotency', breaks: ['idempotency-key'], request: sends(() => ({ idempotency_key: null })) },
   {
     does: 'calls every function twice',
@@ -129,6 +134,7 @@ export const FAULTS: readonly Fault[] = [
       'results-of-all-calls',
       'post-generate',
       'pre-trigger-rewrite',
+      'hook-bound-twice',
       'hold-execute',
       'child-policy',
     ],
@@ -149,7 +155,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     does: 'allows every function',
-    breaks: ['deny-by-default', 'policy', 'native-exposure', 'child-policy'],
+    breaks: ['deny-by-default', 'policy', 'native-exposure', 'function-trigger', 'child-policy'],
     request: sends(({ options }) => ({ options: { ...options, functions: { ...options?.functions, allow: ['*'], deny: [] } } })),
   },
   {
@@ -175,6 +181,7 @@ export const FAULTS: readonly Fault[] = [
       'pre-generate-rewrite',
       'pre-trigger-rewrite',
       'pre-trigger-deny',
+      'annotations',
       'hook-fails-closed',
       'post-trigger-rewrite',
       'hold-execute',
@@ -207,7 +214,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     does: 'tells of no children and of no pending calls',
-    breaks: ['spawn', 'spawn-waits', 'stop-tree', 'hold-execute'],
+    breaks: ['spawn', 'spawn-waits', 'spawn-tree', 'stop-tree', 'hold-execute'],
     answer: answers('harness::status', (answer) => ({ ...answer, children: [], pending_function_calls: [] })),
   },
   {

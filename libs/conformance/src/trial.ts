@@ -191,6 +191,13 @@ export class Trial {
     return heard as Heard<T>;
   }
 
+  /** Binds a function of the scenario to a trigger type, and waits until that is known. */
+  async bind(type: string, function_id: string, config: JsonValue | HookTriggerConfig): Promise<void> {
+    const before = (await this.bound()).length;
+    this.bindings.push(this.bus.registerTrigger({ type, function_id, config: config as JsonValue }));
+    await this.becomes(`a binding to ${type}`, async () => (await this.bound()).length > before);
+  }
+
   /** Takes back what the scenario made, also after the run was told to end. Throws where the harness does not let it. */
   async cleanUp(): Promise<void> {
     this.isEnding = true;
@@ -210,12 +217,6 @@ export class Trial {
       if (report !== null && isIt(report)) return report;
       await this.wait(what, shown(report));
     }
-  }
-
-  private async bind(type: string, function_id: string, config: JsonValue | HookTriggerConfig): Promise<void> {
-    const before = (await this.bound()).length;
-    this.bindings.push(this.bus.registerTrigger({ type, function_id, config: config as JsonValue }));
-    await this.becomes(`a binding to ${type}`, async () => (await this.bound()).length > before);
   }
 
   /** The bindings of this scenario, as the engine knows them. */

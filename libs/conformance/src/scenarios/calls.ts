@@ -1,6 +1,6 @@
-import { entryIds, type FunctionResultMessage, type JsonObject, type JsonValue, textOf } from '#libs/contracts';
+import { entryIds, type FunctionResultMessage, type JsonObject, type JsonValue, type TriggerResult, textOf } from '#libs/contracts';
 import { holds, same, shown } from '../expect.js';
-import { asks, call, says } from '../generations.js';
+import { asks, call, Held, says } from '../generations.js';
 import { type Scenario, TURN } from '../scenario.js';
 import type { Trial } from '../trial.js';
 
@@ -177,6 +177,27 @@ export const calls: readonly Scenario[] = [
         message.role === 'function_result' ? [message.function_call_id] : [],
       );
       same(results, ['c1', 'c2', 'c3'], 'the results that the second request shows');
+    },
+  },
+  {
+    id: 'function-trigger',
+    title: 'runs a call for a live turn under the policy of that turn, and none without one',
+    needs: TURN,
+    run: async (trial) => {
+      const [allowed, outside] = [await trial.function('allowed', () => ({ ok: 'yes' })), await trial.function('outside')];
+      const stream = new Held('Thinking');
+      trial.model.plays(stream.generation);
+      const { session_id } = await trial.send('Think.', { options: trial.allowing(allowed.id) });
+      await trial.becomes('the generation', () => stream.begun);
+      const run = (function_id: string): Promise<TriggerResult> =>
+        trial.call('harness::function::trigger', { session_id, call: { id: 'x1', function_id, arguments: { n: 1 } } });
+      const result = await run(allowed.id);
+      same([result.function_call_id, result.function_id, result.is_error], ['x1', allowed.id, false], 'call id, function id and is_error');
+      same((await run(outside.id)).is_error, true, 'is_error of a call outside of the policy');
+      stream.finish();
+      await trial.over(session_id);
+      same((await run(allowed.id)).is_error, true, 'is_error of a call after the end of the turn');
+      same([allowed.payloads, outside.payloads], [[{ n: 1 }], []], 'what the functions were called with');
     },
   },
   {

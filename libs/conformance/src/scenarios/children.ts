@@ -1,6 +1,6 @@
 import { type JsonObject, type ProviderStreamRequest, type SessionMeta, textOf } from '#libs/contracts';
 import { holds, same, shown } from '../expect.js';
-import { asks, call, Held, says } from '../generations.js';
+import { asks, call, type Generation, Held, says } from '../generations.js';
 import { type Scenario, TURN } from '../scenario.js';
 
 /** True for a request of the turn whose first message is `text`. */
@@ -47,6 +47,28 @@ export const children: readonly Scenario[] = [
       await trial.becomes('the generation of the child', () => stream.begun);
       stream.finish();
       same((await trial.over(session_id)).status, 'completed', 'the status');
+    },
+  },
+  {
+    id: 'spawn-tree',
+    title: 'lets children have children, and hands what they say up the tree',
+    needs: TURN,
+    run: async (trial) => {
+      const spawn = (task: string): Generation => asks(call('c1', 'harness::spawn', { task }));
+      const last = ({ messages }: ProviderStreamRequest): string => textOf(messages.at(-1)?.content ?? []);
+      const isAnswered = ({ messages }: ProviderStreamRequest): boolean => messages.at(-1)?.role === 'function_result';
+      trial.model.apart = (request) => {
+        if (begins(request, 'The leaf.')) return says('Found at the leaf.');
+        return isAnswered(request) ? says(last(request)) : spawn(begins(request, 'The branch.') ? 'The leaf.' : 'The branch.');
+      };
+      const { session_id, report } = await trial.turn('The root.', { options: trial.allowing('harness::spawn') });
+      const [branch] = report.children;
+      holds(branch !== undefined, 'the status tells of no child');
+      const [leaf] = (await trial.status(branch.session_id))?.children ?? [];
+      holds(leaf !== undefined, 'the status of the child tells of no child');
+      same((await trial.status(leaf.session_id))?.depth, 2, 'the depth of the child of the child');
+      const answer = textOf((await trial.messages(session_id)).at(-1)?.message?.content ?? []);
+      holds(answer.includes('Found at the leaf.'), `what is said at the root is ${shown(answer)}`);
     },
   },
   {

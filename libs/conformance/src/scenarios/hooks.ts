@@ -1,4 +1,4 @@
-import { textOf } from '#libs/contracts';
+import { entryIds, textOf } from '#libs/contracts';
 import { holds, same, shown } from '../expect.js';
 import { asks, call, says } from '../generations.js';
 import { type Scenario, TURN } from '../scenario.js';
@@ -103,6 +103,33 @@ export const hooks: readonly Scenario[] = [
       const [result] = await trial.results(session_id);
       same([probe.payloads.length, result?.is_error], [0, true], 'the number of calls, and is_error of the result');
       holds(textOf(result?.content ?? []).includes('that is off limits'), `the result is ${shown(result?.content)}`);
+    },
+  },
+  {
+    id: 'hook-bound-twice',
+    title: 'asks a hook once that is bound twice to a point',
+    needs: TURN,
+    run: async (trial) => {
+      const probe = await trial.function('probe');
+      const hook = await trial.hook('pre_trigger', () => null);
+      await trial.bind('harness::hook::pre-trigger', hook.id, { on_error: 'fail_open', functions: [probe.id] });
+      trial.model.plays(asks(call('c1', probe.id)), says('Done.'));
+      await trial.turn('Call.');
+      same([hook.payloads.length, probe.payloads.length], [1, 1], 'how often the hook was asked, and the function called');
+    },
+  },
+  {
+    id: 'annotations',
+    title: 'keeps what hooks note of a call with its result',
+    needs: TURN,
+    run: async (trial) => {
+      const probe = await trial.function('probe');
+      await trial.hook('pre_trigger', () => ({ decision: 'continue', annotations: { before: 1 } }));
+      await trial.hook('post_trigger', () => ({ decision: 'continue', annotations: { after: 2 } }));
+      trial.model.plays(asks(call('c1', probe.id)), says('Done.'));
+      const { session_id, turn_id } = await trial.turn('Call.');
+      const origin = (await trial.entry(session_id, entryIds.result(turn_id, 'c1')))?.origin;
+      same([origin?.['before'], origin?.['after'], origin?.['turn_id']], [1, 2, turn_id], 'before, after and turn_id of the origin');
     },
   },
   {

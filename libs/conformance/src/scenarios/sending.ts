@@ -1,4 +1,12 @@
-import { type AgentMessage, entryIds, type MessageItem, type SendResponse, type SessionMeta, textOf } from '#libs/contracts';
+import {
+  type AgentMessage,
+  entryIds,
+  type MessageItem,
+  type SendResponse,
+  type SessionMeta,
+  type TurnStepResult,
+  textOf,
+} from '#libs/contracts';
 import { holds, same, shown } from '../expect.js';
 import { Held, says } from '../generations.js';
 import { type Scenario, TURN } from '../scenario.js';
@@ -140,6 +148,20 @@ export const sending: readonly Scenario[] = [
       const second = await trial.turn('Second.', { session_id: first.session_id });
       holds(second.turn_id !== first.turn_id, 'the second message is answered with the turn of the first');
       holds(second.merged !== true, 'the second message is said to be merged');
+    },
+  },
+  {
+    id: 'stale-step',
+    title: 'skips a step that comes once more, and leaves a turn as it ended',
+    needs: TURN,
+    run: async (trial) => {
+      trial.model.plays(says('Once.'));
+      const { session_id, turn_id } = await trial.turn('Only once.');
+      const before = [await trial.status(session_id), await trial.messages(session_id)];
+      const answer = await trial.call<TurnStepResult>('harness::turn', { session_id, turn_id, step: 0 });
+      same([answer.skipped, answer.status], [true, 'completed'], 'skipped and status of the answer');
+      same([await trial.status(session_id), await trial.messages(session_id)], before, 'the status and the conversation');
+      same(trial.model.requests.length, 1, 'the number of generations');
     },
   },
   {
