@@ -12,6 +12,9 @@ import type { ChannelWriter } from '#libs/iii';
 /** One generation of the scripted model: the frames that it writes. */
 export type Generation = (request: ProviderStreamRequest, stream: GenerationStream) => Promise<void>;
 
+/** How often a silent model says that it is there, in ms. */
+const PING_MS = 200;
+
 /** The usage that each generation tells of, in tokens. */
 const USAGE = { input: 10, output: 5 };
 
@@ -52,6 +55,11 @@ export class GenerationStream {
   /** Ends it with an error that no retry helps. */
   async fail(error_message: string): Promise<void> {
     await this.send({ type: 'error', error: { ...this.message('error'), error_kind: 'permanent', error_message } });
+  }
+
+  /** Says that the model is still there. */
+  async ping(): Promise<void> {
+    await this.send({ type: 'ping' });
   }
 
   close(): void {
@@ -116,7 +124,9 @@ export class Held {
     await stream.start();
     await stream.text(this.text);
     this.begun = true;
-    const blocks = await this.ended;
+    // A model that is silent says that it is still there; an engine may notice only then that nobody reads any more.
+    const pings = setInterval(() => void stream.ping(), PING_MS);
+    const blocks = await this.ended.finally(() => clearInterval(pings));
     if (blocks !== null) await stream.done(blocks);
   };
 

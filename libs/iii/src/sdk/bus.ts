@@ -14,6 +14,7 @@ import {
   type InvocationContext,
   type RegisterTriggerInput,
   type Registration,
+  type TraceContext,
   type TriggerRequest,
   type TriggerTypeDefinition,
   type TriggerTypeHandler,
@@ -23,6 +24,7 @@ import { inherit } from '../provenance.js';
 import { socketReader, socketWriter } from './channels.js';
 import type { SdkConnection } from './connection.js';
 import { withRefs } from './refs.js';
+import type { SdkTrace } from './trace.js';
 
 /** How often a function that has yet to come back is looked for, in ms. */
 const RETURN_LOOK_MS = 200;
@@ -36,12 +38,14 @@ export class SdkBus implements Bus {
     readonly connection: SdkConnection,
     /** Under what name this worker is listed. */
     readonly name: string,
+    private readonly trace: SdkTrace,
   ) {}
 
   async trigger<T = unknown>(request: TriggerRequest): Promise<T> {
     for (;;) {
       try {
-        return await this.once<T>(request);
+        // An engine says of a result that is null that there is none.
+        return (await this.once<T>(request)) ?? (null as T);
       } catch (error) {
         if (!(error instanceof BusError) || !(await this.mayComeTrue(request, error))) throw error;
       }
@@ -57,7 +61,7 @@ export class SdkBus implements Bus {
     return true;
   }
 
-  private async once<T>({ function_id, payload, action, timeoutMs, metadata, signal }: TriggerRequest): Promise<T> {
+  private async once<T>({ function_id, payload, action, timeoutMs, metadata, signal, trace }: TriggerRequest): Promise<T> {
     const stopped = (): BusError => new BusError(BUS_CODES.stopped, `the call of ${function_id} was stopped`, function_id);
     const cutOff = (): BusError =>
       new BusError(
@@ -66,8 +70,9 @@ export class SdkBus implements Bus {
         function_id,
       );
     if (signal?.aborted === true) throw stopped();
-    const answer = this.client
-      .trigger<unknown, T>({ function_id, payload, action, timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS, metadata })
+    const request = { function_id, payload, action, timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS, metadata };
+    const answer = this.trace
+      .along(trace, () => this.client.trigger<unknown, T>(request))
       .catch((error: unknown) => {
         throw thrownBy(error, function_id);
       });
@@ -93,7 +98,7 @@ export class SdkBus implements Bus {
     return this.client.registerFunction(
       id,
       async (payload: unknown, metadata?: JsonValue) =>
-        await handler(withRefs(withoutEngineKeys(payload)), new SdkInvocation(this, id, metadata)),
+        await handler(withRefs(withoutEngineKeys(payload)), new SdkInvocation(this, id, metadata, this.trace.current)),
       options,
     );
   }
@@ -170,10 +175,12 @@ class SdkInvocation implements InvocationContext {
     private readonly bus: SdkBus,
     readonly function_id: string,
     readonly metadata: JsonValue | undefined,
+    readonly trace: TraceContext | undefined,
   ) {}
 
   trigger<T>(request: TriggerRequest): Promise<T> {
-    return this.bus.trigger<T>(inherit(request, this.metadata));
+    const nested = inherit(request, this.metadata);
+    return this.bus.trigger<T>(nested.trace === undefined && this.trace !== undefined ? { ...nested, trace: this.trace } : nested);
   }
 }
 

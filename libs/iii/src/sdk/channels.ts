@@ -7,6 +7,8 @@ const HIGH_WATER_BYTES = 256 * 1024;
 /** Messages that a reader may be behind before its socket is paused. */
 const HIGH_WATER_MESSAGES = 256;
 const HANDSHAKE_MS = 10_000;
+/** How long the other side has to answer that an end is closed, in ms. */
+const LEAVE_MS = 250;
 
 const READER_CLOSED = new BusError('channel_closed', 'the reader has closed its end');
 
@@ -97,9 +99,16 @@ export function socketReader(base: string, ref: StreamChannelRef): ChannelReader
       buffer = [];
       ended = true;
       wake?.();
-      socket.close(1000);
+      leave(socket);
     },
   };
+}
+
+/** Closes a read end. An engine that only sends on it does not see that it is closed, but it does see that it is gone. */
+function leave(socket: WebSocket): void {
+  socket.close(1000);
+  const gone = setTimeout(() => socket.terminate(), LEAVE_MS).unref();
+  socket.once('close', () => clearTimeout(gone));
 }
 
 /** What a writer of another kind sends that is not JSON is taken as the text that it is. */

@@ -6,6 +6,7 @@ import { SdkBus } from './bus.js';
 import type { ConnectOptions } from './connect.js';
 import { watchConnection } from './connection.js';
 import { captureSdkLog } from './log.js';
+import { SdkTrace } from './trace.js';
 
 const HANDSHAKE_MS = 10_000;
 /** How long the SDK waits before it connects anew, in ms: at first, and at most. */
@@ -24,7 +25,7 @@ export async function dial(url: string, { name, token, log }: ConnectOptions): P
     otel: { enabled: false },
     reconnectionConfig: { initialDelayMs: RECONNECT_MS, maxDelayMs: RECONNECT_CAP_MS },
   });
-  return new SdkBus(client, url, watchConnection(client), name);
+  return new SdkBus(client, url, watchConnection(client), name, new SdkTrace(client));
 }
 
 /** Opens and closes a socket, since the SDK tries for ever and does not say why it fails. */

@@ -103,7 +103,10 @@ export async function generate(
     options.signal.removeEventListener('abort', close);
     close();
   }
-  if (options.signal.aborted) return { kind: 'aborted', partial: partial() };
+  if (options.signal.aborted) {
+    await abort(bus, requestId(record.turn_id, record.step));
+    return { kind: 'aborted', partial: partial() };
+  }
   const { terminal } = accumulator;
   if (terminal === null) {
     const { response, error } = await answer;
@@ -131,6 +134,11 @@ function cacheHints({ system_prompt, stable_prompt: stable }: Generation, cache:
   return {
     system_sections: [{ text: stable, cache_boundary: true }, ...(rest === '' ? [] : [{ text: rest, cache_boundary: false }])],
   };
+}
+
+/** Tells the router that nobody reads any more. The closed stream says so too, but an engine may pass that on only with the next frame. */
+async function abort(bus: Bus, request_id: string): Promise<void> {
+  await bus.trigger({ function_id: 'router::abort', payload: { request_id }, action: { type: 'void' } }).catch(() => undefined);
 }
 
 async function read(
