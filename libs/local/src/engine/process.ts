@@ -85,6 +85,10 @@ export class EngineProcess implements EmbeddedRuntime {
     return this.parts.store.writer.commits;
   }
 
+  secrets(): readonly string[] {
+    return this.parts.configuration.secrets;
+  }
+
   configurationFaults(): readonly string[] {
     return [...this.parts.configuration.faults.map(describeFault), ...this.parts.settings.faults];
   }
