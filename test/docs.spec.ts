@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import picomatch from 'picomatch';
 import { describe, expect, it } from 'vitest';
+import { scenarios } from '#libs/conformance';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const FOLDERS = 'apps|libs|docs|test|scripts|bench|docker|\\.ci';
@@ -60,6 +61,16 @@ describe('what the pages claim of the repository', () => {
       links: claims.links.filter((link) => !existsSync(join(root, dirname(page), decodeURIComponent(link)))),
       scripts: claims.scripts.filter((script) => !scripts.includes(script)),
     }).toEqual({ paths: [], links: [], scripts: [] });
+  });
+});
+
+describe('what docs/RUNTIMES.md says of conformance', () => {
+  const page = readFileSync(join(root, 'docs/RUNTIMES.md'), 'utf8');
+
+  it('lists the scenarios as they are', () => {
+    expect(all(page, /^(\| `[a-z-]+` \| .+ \|)$/gm).filter((row) => !row.includes('.ts'))).toEqual(
+      scenarios.map(({ id, title }) => `| \`${id}\` | ${title} |`),
+    );
   });
 });
 
