@@ -8,6 +8,7 @@ import { connectSdk, type SdkBus } from '#libs/iii';
 import { GenerationStream } from '../../libs/conformance/src/generations.js';
 import { EngineServer } from './engine-server.js';
 import { ServedWorker } from './served-worker.js';
+import { startSessionWorker } from './session-worker.js';
 
 export interface CampaignOptions {
   /** Deaths of the worker, of the engine, and of both at once. */
@@ -15,6 +16,8 @@ export interface CampaignOptions {
   engineKills: number;
   bothKills?: number;
   store: 'sqlite' | 'engine';
+  /** Sessions are kept by another worker, which does not die. */
+  sessionsElsewhere?: boolean;
   seed: number;
   say: (line: string) => void;
 }
@@ -50,18 +53,21 @@ export async function campaign(options: CampaignOptions): Promise<CampaignReport
   const folder = mkdtempSync(join(tmpdir(), 'harness-campaign-'));
   const worker = new ServedWorker(folder, {
     III_URL: engine.url,
-    HARNESS_SIBLINGS: 'all',
+    HARNESS_SIBLINGS: options.sessionsElsewhere === true ? '-sessions' : 'all',
     HARNESS_STORE: options.store,
     HARNESS_HTTP_PORT: 'off',
   });
+  const sessionsFolder = mkdtempSync(join(tmpdir(), 'harness-campaign-sessions-'));
+  const sessions = options.sessionsElsewhere === true ? await startSessionWorker(engine.url, sessionsFolder) : null;
   const bus = await connectSdk(engine.url, { name: `campaign:${process.pid}`, log: () => undefined });
   try {
     return await new Campaign(options, engine, worker, bus).run();
   } finally {
     await worker.end('SIGKILL');
     await bus.close();
+    await sessions?.close();
     await engine.dispose();
-    rmSync(folder, { recursive: true, force: true });
+    for (const each of [folder, sessionsFolder]) rmSync(each, { recursive: true, force: true });
   }
 }
 

@@ -178,11 +178,15 @@ describe.skipIf(ENGINE_BIN === undefined)(`a worker of a real iii engine${why}`,
     expect((await texts('s_drained')).slice(1)).toEqual(['the whole answer']);
   });
 
-  it.each(['sqlite', 'engine'] as const)(
-    'loses nothing and repeats nothing when it and its engine are killed (store: %s)',
+  it.each([
+    { store: 'sqlite', sessionsElsewhere: false },
+    { store: 'sqlite', sessionsElsewhere: true },
+    { store: 'engine', sessionsElsewhere: false },
+  ] as const)(
+    'loses nothing and repeats nothing when it and its engine are killed (store: $store, sessions elsewhere: $sessionsElsewhere)',
     { timeout: 180_000 },
-    async (store) => {
-      const report = await campaign({ kills: 4, engineKills: 3, store, seed: 5, say: () => undefined });
+    async (how) => {
+      const report = await campaign({ ...how, kills: 4, engineKills: 3, seed: 5, say: () => undefined });
       expect(report.violations).toEqual([]);
       expect(report.effects).toBeGreaterThan(4);
     },

@@ -8,6 +8,7 @@ const { values } = parseArgs({
     'engine-kills': { type: 'string', default: '50' },
     'both-kills': { type: 'string', default: '0' },
     store: { type: 'string', default: 'sqlite' },
+    'sessions-elsewhere': { type: 'boolean', default: false },
     seed: { type: 'string', default: '1' },
   },
 });
@@ -16,13 +17,14 @@ if (ENGINE_BIN === undefined) process.stdout.write('skipped: no engine binary (I
 else {
   const { store } = values;
   if (store !== 'sqlite' && store !== 'engine') throw new Error('--store must be sqlite or engine');
-  process.stdout.write(`iii ${EngineServer.version()}, store ${store}\n`);
+  process.stdout.write(`iii ${EngineServer.version()}, store ${store}${values['sessions-elsewhere'] ? ', sessions elsewhere' : ''}\n`);
   const startedAt = Date.now();
   const { violations, ...report } = await campaign({
     kills: Number(values.kills),
     engineKills: Number(values['engine-kills']),
     bothKills: Number(values['both-kills']),
     store,
+    sessionsElsewhere: values['sessions-elsewhere'],
     seed: Number(values.seed),
     say: (line) => process.stdout.write(`${line}\n`),
   });
