@@ -18,9 +18,9 @@ export class JobLog {
   private readonly groups = new Set<string>();
   private readonly listeners = new Set<() => void>();
 
-  /** Registers `job::run`; `work` is what it takes. */
-  register({ bus }: EmbeddedRuntime, worker: number, work: (job: Job) => Promise<void> | void = () => undefined): void {
-    bus.registerFunction({ id: 'job::run' }, async (payload) => {
+  /** Registers the function that jobs call; `work` is what it takes. */
+  register({ bus }: EmbeddedRuntime, worker: number, work: (job: Job) => Promise<void> | void = () => undefined, id = 'job::run'): void {
+    bus.registerFunction({ id }, async (payload) => {
       const job = payload as unknown as Job;
       if (this.groups.has(job.g)) this.overlaps += 1;
       this.groups.add(job.g);

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -89,28 +88,6 @@ describe.skipIf(!hasRedis)('workers that share their named queues by Redis (skip
     expect(await two.call('iii::queue::redrive', { queue: 'q' })).toEqual({ queue: 'q', redriven: 1 });
     await log.until(() => log.order('a').length === 5);
     await untilRows(shared.dataDir, (rows) => rows.length === 0);
-  });
-
-  it('take over the jobs of one that is gone, in order', async () => {
-    const log = new JobLog();
-    const stuck: (() => void)[] = [];
-    const shared = await workers(1, await RedisServer.start(), {
-      prepare: (runtime, nth) => log.register(runtime, nth, () => new Promise((resolve) => stuck.push(resolve))),
-    });
-    await define(shared.first, FIFO);
-    for (const n of upTo(4)) await enqueue(shared.first, { g: 'a', n });
-    await log.until(() => log.seen.length === 1);
-    const after = new JobLog();
-    await shared.add({ prepare: (runtime, nth) => after.register(runtime, nth) });
-    const { pid } = spawnSync('true');
-    onDisk(shared.dataDir, (db) => {
-      const owner = db.prepare('SELECT owner FROM jobs WHERE owner IS NOT NULL').pluck().get();
-      db.prepare('UPDATE processes SET pid = ? WHERE owner = ?').run(pid, owner);
-    });
-    await after.until(() => after.seen.length === 4);
-    expect(after.order('a')).toEqual(upTo(4));
-    await untilRows(shared.dataDir, (rows) => rows.length === 0);
-    for (const end of stuck) end(); // what comes of it late changes nothing
   });
 
   it('C43 leave their jobs to the others when they are closed', async () => {

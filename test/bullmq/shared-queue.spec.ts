@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openRuntime } from '#libs/local';
 import { hasRedis, RedisServer } from '../support/redis-server.js';
+import { ScriptedModel, text } from '../support/scripted-model.js';
+import { fails, held, says } from '../support/scripts.js';
 import type { TurnRig } from '../support/turn-rig.js';
 import { killRedis } from './kills.js';
 import { Workers } from './workers.js';
@@ -66,6 +68,44 @@ describe.skipIf(!hasRedis)('workers that share their steps by Redis (skipped whe
     await rig.close(true);
     await shared.allCompleted(sent, other);
     expect([...shared.calls.values()]).toEqual(sent.map(() => 1));
+  });
+
+  it('C43 cut a stream that outlasts the grace time of the one that ends, and begin it again in another, stored once', async () => {
+    const [first, second] = [held('never '), held('at last ')];
+    const streams = [first, second];
+    const shared = await workers(2, await RedisServer.start(), {
+      model: () => {
+        const model = new ScriptedModel();
+        model.fallback = () => streams.shift()?.script ?? says('a third time');
+        return model;
+      },
+    });
+    const { session_id } = await shared.first.send('tell me a story');
+    await first.begun;
+    const [ending, other] = shared.first.model.requests.length > 0 ? shared.rigs : [...shared.rigs].reverse();
+    if (ending === undefined || other === undefined) throw new Error('there are two workers');
+    await ending.runtime.close(200); // the stream would never end by itself
+    await second.begun;
+    second.answer(text('At last.'));
+    await other.until(session_id, 'completed');
+    expect(other.lines(session_id)).toEqual(['user: tell me a story', 'assistant: At last.']);
+    expect(other.model.requests).toHaveLength(1);
+    expect(other.faults()).toEqual([]);
+  });
+
+  it('C45 fail a turn whose step has used up its tries', async () => {
+    const shared = await workers(2, await RedisServer.start(), {
+      model: () => {
+        const model = new ScriptedModel();
+        model.fallback = () => fails('overloaded', 'transient', 'half ');
+        return model;
+      },
+      config: 'max_transient_resumes: 2\nstep_backoff_ms: 10\n',
+    });
+    const { session_id } = await shared.first.send('go');
+    await shared.first.until(session_id, 'failed');
+    expect(shared.rigs.flatMap(({ model }) => model.requests)).toHaveLength(3);
+    expect(shared.first.faults()).toEqual([]);
   });
 
   it('C44 refuse a Redis that may throw steps away, and say when there is none', async () => {

@@ -41,7 +41,7 @@ export class Workers {
     return rig;
   }
 
-  async add({ model = caller, prepare = () => undefined, leaseMs }: WorkerOptions = {}): Promise<TurnRig> {
+  async add({ model = caller, prepare = () => undefined, leaseMs, config }: WorkerOptions = {}): Promise<TurnRig> {
     const rig = await TurnRig.open({
       dataDir: this.dataDir,
       role: 'worker',
@@ -49,6 +49,7 @@ export class Workers {
       model: model(),
       patienceMs: PATIENCE_MS,
       ...(leaseMs === undefined ? {} : { leaseMs }),
+      ...(config === undefined ? {} : { config }),
       prepare: (runtime) => {
         runtime.bus.registerFunction({ id: 'tool::count' }, (_, { metadata }) => {
           const { session_id } = (metadata as { agent: { session_id: string } }).agent;
@@ -75,5 +76,7 @@ export class Workers {
 interface WorkerOptions {
   model?: () => ScriptedModel;
   leaseMs?: number;
+  /** The fields of the `harness` entry, as YAML. */
+  config?: string;
   prepare?: (runtime: EmbeddedRuntime, nth: number) => void;
 }

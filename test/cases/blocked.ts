@@ -1,29 +1,34 @@
 /** A process whose event loop stands still within a turn, for longer than its lease lasts. Argument: a `BlockedPlan`. */
-import { appendFileSync, writeSync } from 'node:fs';
+import { appendFileSync, existsSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openRuntime } from '#libs/local';
-import { openTurns } from '../support/disk.js';
+import { openJobs, openTurns } from '../support/disk.js';
 import { agentCall, ScriptedModel, text } from '../support/scripted-model.js';
 
 export interface BlockedPlan {
   dataDir: string;
-  /** Gets a line for each call of the function. */
+  /** Gets a line for each call of the function. With `job` the calls are three jobs of one group. */
   counts: string;
-  where: 'call' | 'generation';
+  where: 'call' | 'generation' | 'job';
   leaseMs: number;
-  blockMs: number;
+  /** How long it stands still, in ms; or until this file is there. */
+  block: number | string;
+  /** The Redis by which it shares the folder as a worker; otherwise it runs only what it sends. */
+  redisUrl?: string;
 }
 /** What the process tells, one JSON line each. */
 export type BlockedLine = { type: 'blocking' } | { type: 'awake' } | { type: 'left'; generations: number };
 
-const { dataDir, counts, where, leaseMs, blockMs } = JSON.parse(process.argv[2] ?? '{}') as BlockedPlan;
+const { dataDir, counts, where, leaseMs, block: blocked, redisUrl } = JSON.parse(process.argv[2] ?? '{}') as BlockedPlan;
 const tell = (line: BlockedLine): void => {
   writeSync(1, `${JSON.stringify(line)}\n`);
 };
 
 function block(): void {
   tell({ type: 'blocking' });
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blockMs);
+  const wait = (ms: number): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+  if (typeof blocked === 'number') wait(blocked);
+  else while (!existsSync(blocked)) wait(20);
   tell({ type: 'awake' });
 }
 
@@ -36,8 +41,9 @@ model.fallback = ({ messages }) => {
 };
 const runtime = await openRuntime({
   dataDir,
-  role: 'client',
+  role: redisUrl === undefined ? 'client' : 'worker',
   leaseMs,
+  redisUrl,
   prepare: async ({ bus }) => {
     await model.register(bus);
     bus.registerFunction({ id: 'probe::block' }, () => {
@@ -50,6 +56,15 @@ const runtime = await openRuntime({
     if (level === 'error' || level === 'warn') process.stderr.write(`${level}: ${message} ${JSON.stringify(context)}\n`);
   },
 });
+if (where === 'job') {
+  const config = { type: 'fifo', message_group_field: 'g' };
+  await runtime.bus.trigger({ function_id: 'queue::define', payload: { queue: 'q', config } });
+  const jobs = [0, 1, 2].map((n) =>
+    runtime.bus.trigger({ function_id: 'probe::block', payload: { g: 'a', n }, action: { type: 'enqueue', queue: 'q' } }),
+  );
+  await Promise.all(jobs);
+  while (openJobs(dataDir) > 0) await sleep(20);
+}
 const payload = {
   session_id: 's_blocked',
   message: 'go',
@@ -57,7 +72,7 @@ const payload = {
   provider: 'scripted',
   options: { functions: { allow: ['probe::*'] } },
 };
-await runtime.bus.trigger({ function_id: 'harness::send', payload });
+if (where !== 'job') await runtime.bus.trigger({ function_id: 'harness::send', payload });
 while (openTurns(dataDir).length > 0) await sleep(20);
 await sleep(100); // time for a late write, if there is one
 await runtime.close();

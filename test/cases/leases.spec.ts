@@ -106,7 +106,7 @@ describe('C41 a process that is blocked for longer than its lease', () => {
     const other = await open({ dataDir, role: 'worker' });
     other.function('probe::block', () => 'called by the other process');
     other.model.fallback = () => says('The other process goes on.');
-    const ended = await start({ dataDir, counts, where, leaseMs: 300, blockMs: 2_000 });
+    const ended = await start({ dataDir, counts, where, leaseMs: 300, block: 2_000 });
     return { other, ended, counts };
   }
 

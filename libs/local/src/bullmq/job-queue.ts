@@ -51,13 +51,14 @@ export class SharedJobQueue extends JobQueue {
     this.watch();
   }
 
-  override async stop(graceMs: number): Promise<void> {
+  override async stop(graceMs: number, hurry?: AbortSignal): Promise<void> {
     if (this.stopping) return;
     this.stopping = true;
     clearTimeout(this.recovery);
     await within(
       this.wakes.sleep().then(() => Promise.allSettled(this.runs.values())),
       graceMs,
+      hurry,
     );
     this.heartbeat.busy = false;
     this.runner?.giveUp();

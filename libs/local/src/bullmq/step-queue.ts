@@ -26,6 +26,8 @@ export interface StepWake {
 export class SharedStepQueue extends SqliteStepQueue {
   private readonly selectQueued: SqliteStatement;
   private recovery: NodeJS.Timeout | undefined;
+  /** Takes no more steps, while running ones end. */
+  private leaving = false;
 
   constructor(
     database: SqliteConnection,
@@ -55,10 +57,12 @@ export class SharedStepQueue extends SqliteStepQueue {
     if (row?.turn_id === turn_id && row.job_step === step) void this.add(row, idOf(row), notBefore);
   }
 
-  override async stop(graceMs: number, hurry?: AbortSignal): Promise<void> {
+  override async stop(graceMs: number, hurry?: AbortSignal, alongside?: Promise<void>): Promise<void> {
+    this.leaving = true;
     clearTimeout(this.recovery);
     // What still runs then is fenced: whoever claims it next raises its version.
-    await within(Promise.all([this.wakes.sleep(), Promise.allSettled(this.running.values())]), graceMs, hurry);
+    const idle = Promise.all([this.wakes.sleep(), Promise.allSettled(this.running.values())]);
+    await Promise.all([alongside, within(idle, graceMs, hurry)]);
     await super.stop(0);
     // Others go on at once; without it they find what is left by themselves.
     await this.addForgotten().catch((error: unknown) =>
@@ -83,7 +87,7 @@ export class SharedStepQueue extends SqliteStepQueue {
     const delay = Math.max(0, notBefore - Date.now());
     const backoff = { type: 'exponential' as const, delay: BACKOFF_MS };
     const isSent = await this.wakes.send({ session_id }, { jobId, delay, attempts: ATTEMPTS, backoff });
-    if (!isSent && delay === 0 && this.running.size < this.options.concurrency()) await this.runHere(session_id);
+    if (!isSent && delay === 0 && !this.leaving && this.running.size < this.options.concurrency()) await this.runHere(session_id);
   }
 
   /** Without Redis nobody is woken, so whoever finds a step runs it. */

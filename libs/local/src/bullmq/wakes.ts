@@ -27,6 +27,7 @@ export interface WakesOptions {
 export class Wakes<T extends object> {
   private readonly queue: Queue;
   private readonly sending = new Set<Promise<unknown>>();
+  private readonly handling = new Set<Promise<void>>();
   /** What listens, and the connection that it waits on. */
   private listening: { worker: Worker<T>; redis: Redis } | undefined;
   /** True while Redis does not take wakes. */
@@ -54,7 +55,7 @@ export class Wakes<T extends object> {
   start(handle: (wake: T) => Promise<void>, concurrency: number): void {
     const { url, lockMs } = this.options;
     const redis = connection(url, { patient: true });
-    const worker = new Worker<T>(this.name, ({ data }) => handle(data), {
+    const worker = new Worker<T>(this.name, ({ data }) => this.handle(handle(data)), {
       connection: redis,
       concurrency,
       lockDuration: lockMs,
@@ -101,7 +102,10 @@ export class Wakes<T extends object> {
 
   /** Is woken no more; resolves when the handlers that run have ended. */
   async sleep(): Promise<void> {
-    await this.listening?.worker.close();
+    const closed = this.listening?.worker.close() ?? Promise.resolve();
+    await Promise.allSettled(this.handling);
+    await within(closed, CLOSE_MS); // a worker whose Redis is away waits for it
+    await Promise.allSettled(this.handling);
   }
 
   /** Ends the connections; handlers that still run are not waited for. */
@@ -113,8 +117,17 @@ export class Wakes<T extends object> {
       await within(worker.disconnect(), CLOSE_MS);
       redis.disconnect();
     }
-    await within(this.queue.close(), CLOSE_MS);
     this.redis.disconnect();
+    await within(this.queue.close(), CLOSE_MS);
+  }
+
+  private async handle(handling: Promise<void>): Promise<void> {
+    this.handling.add(handling);
+    try {
+      await handling;
+    } finally {
+      this.handling.delete(handling);
+    }
   }
 
   private trouble(message: string, error: unknown, about: object = {}): void {

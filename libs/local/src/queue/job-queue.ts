@@ -28,8 +28,8 @@ export abstract class JobQueue implements QueueSink {
   /** Starts running jobs: `all`, also what other processes left behind, or only this process's `own`. */
   abstract start(bus: Bus, scope?: 'all' | 'own'): Promise<void>;
 
-  /** Takes no more jobs, waits for running ones for at most `graceMs`, and leaves the rest to other processes. */
-  abstract stop(graceMs: number): Promise<void>;
+  /** Takes no more jobs, waits for running ones for at most `graceMs` or until `hurry` is aborted, and leaves the rest to other processes. */
+  abstract stop(graceMs: number, hurry?: AbortSignal): Promise<void>;
 
   /** Stores the jobs that `make` gives inside a write transaction, which `point` names, and has them run. */
   protected abstract put(make: () => readonly NewJob[], point: string): Promise<void>;

@@ -51,12 +51,12 @@ export class SqliteQueue extends JobQueue {
     this.watch();
   }
 
-  override async stop(graceMs: number): Promise<void> {
+  override async stop(graceMs: number, hurry?: AbortSignal): Promise<void> {
     if (this.stopping || this.runner === undefined) return;
     this.stopping = true;
     clearTimeout(this.watchTimer);
     for (const timer of this.timers) clearTimeout(timer);
-    await within(Promise.allSettled(this.runs), graceMs);
+    await within(Promise.allSettled(this.runs), graceMs, hurry);
     this.heartbeat.busy = false;
     this.runner.giveUp();
     await this.writer.submit(() => this.jobs.release(this.processes.owner), 'queue-release');

@@ -191,8 +191,8 @@ class EmbeddedProcess implements EmbeddedRuntime {
     const { app, store, siblings, background, report } = this.parts;
     await this.served?.close();
     background.stop();
-    await store.jobs.stop(graceMs);
-    await store.queue.stop(graceMs, this.hurry.signal);
+    const { signal } = this.hurry;
+    await store.queue.stop(graceMs, signal, store.jobs.stop(graceMs, signal));
     if (siblings.has('shell')) await app.get(ShellService, { strict: false }).stop();
     await store.delivery.settle(graceMs);
     await this.parts.gateway?.close();

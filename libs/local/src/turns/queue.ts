@@ -96,13 +96,14 @@ export class SqliteStepQueue implements StepQueue {
     return Promise.resolve(this.processes.isGone(row.owner, Date.now()) ? 'gone' : 'other');
   }
 
-  async stop(graceMs: number, hurry?: AbortSignal): Promise<void> {
+  /** Others may take what this process has once `alongside` has settled too: whatever else of it ends at the same time. */
+  async stop(graceMs: number, hurry?: AbortSignal, alongside?: Promise<void>): Promise<void> {
     if (this.stopping) return;
     this.stopping = true;
     clearTimeout(this.watchTimer);
     this.heartbeat.busy = false;
     for (const timer of this.timers) clearTimeout(timer);
-    await within(Promise.allSettled(this.running.values()), graceMs, hurry);
+    await Promise.all([alongside, within(Promise.allSettled(this.running.values()), graceMs, hurry)]);
     const released = this.writer.submit(() => {
       for (const { session_id } of this.db.prepare('SELECT session_id FROM turns WHERE owner = ?').all(this.processes.owner) as TurnRow[]) {
         this.release.run(session_id, this.processes.owner);
@@ -166,7 +167,7 @@ export class SqliteStepQueue implements StepQueue {
     const count = (this.failures.get(payload.session_id) ?? 0) + 1;
     this.failures.set(payload.session_id, count);
     const delay = Math.min(RETRY_MS * 2 ** (count - 1), RETRY_CAP_MS);
-    this.options.report('a step could not be stored and is tried again', { ...payload, error: String(error), delay_ms: delay });
+    this.options.report('a step was cut off and is tried again', { ...payload, error: String(error), delay_ms: delay });
     this.later(delay, payload);
   }
 
