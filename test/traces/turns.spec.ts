@@ -113,10 +113,17 @@ describe('the trace of a turn', () => {
     const waiting = tree((await traceOf(rig, session_id))?.spans ?? []);
     expect(waiting).toContain('  execute_tool a::held …');
     expect(waiting[0]).toBe('invoke_agent …');
+    rig.function('a::extra');
+    await rig.call('harness::function::trigger', { session_id, turn_id, call: { id: 'x1', function_id: 'a::extra', arguments: {} } });
+    expect(tree((await traceOf(rig, session_id))?.spans ?? []).join('\n')).toContain('\n  execute_tool a::extra\n    hook h::hold');
     await rig.release(session_id, turn_id, 'c2');
     await rig.end(turn_id);
     const spans = (await traceOf(rig, session_id, turn_id))?.spans ?? [];
-    expect(tree(spans).filter((line) => line.includes('execute_tool'))).toEqual(['    execute_tool a::slow', '    execute_tool a::held']);
+    expect(tree(spans).filter((line) => line.includes('execute_tool'))).toEqual([
+      '    execute_tool a::slow',
+      '  execute_tool a::extra',
+      '    execute_tool a::held',
+    ]);
     const call = spans.find(({ name }) => name === 'execute_tool a::held');
     const step = spans.find(({ span_id }) => span_id === call?.parent_id);
     // The call began when it was first asked for, in the step before it was parked.

@@ -4,6 +4,7 @@ import type { Keyboard } from '../approval/keyboard.js';
 import { dataDir } from '../input/data-dir.js';
 import type { InputStream } from '../input/message.js';
 import { Output, type OutputStream } from '../render/output.js';
+import { redact } from '../render/redact.js';
 import { sanitizeLine } from '../render/sanitize.js';
 import { Screen } from '../render/screen.js';
 import { canMoveCursor, type Style, styleOf, wantsColor } from '../render/style.js';
@@ -123,7 +124,7 @@ export class Cli {
   readonly log: NonNullable<OpenRuntimeOptions['log']> = (level, message, context) => {
     if (this.global.debug !== true && (level === 'debug' || level === 'info')) return;
     const details = Object.entries(context).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
-    const text = sanitizeLine([`${level}:`, message, ...details].join(' '));
+    const text = sanitizeLine(redact([`${level}:`, message, ...details].join(' '), this.io.env));
     this.screen.note(level === 'error' ? this.err.red(text) : level === 'warn' ? this.err.yellow(text) : this.err.dim(text));
   };
 
