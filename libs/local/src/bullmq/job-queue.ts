@@ -10,6 +10,8 @@ import type { Wakes } from './wakes.js';
 
 /** Claims that one process makes at once, which then share a commit. */
 const CLAIMS_AT_ONCE = 16;
+/** Jobs that a process runs in a row before others may have its place. */
+const IN_A_ROW = 8;
 /** A job that no wake speaks of is found within this time, in ms. */
 const RECOVER_MS = 1_000;
 
@@ -25,7 +27,9 @@ export interface JobWake {
  */
 export class SharedJobQueue extends JobQueue {
   private readonly claims: JobClaims;
-  private readonly runs = new Map<number, Promise<void>>();
+  private readonly runs = new Set<Promise<void>>();
+  /** The jobs that run in this process. */
+  private readonly running = new Set<number>();
   private readonly heartbeat: Heartbeat;
   private runner: JobRunner | undefined;
   private recovery: NodeJS.Timeout | undefined;
@@ -56,7 +60,7 @@ export class SharedJobQueue extends JobQueue {
     this.stopping = true;
     clearTimeout(this.recovery);
     await within(
-      this.wakes.sleep().then(() => Promise.allSettled(this.runs.values())),
+      this.wakes.sleep().then(() => Promise.allSettled(this.runs)),
       graceMs,
       hurry,
     );
@@ -71,12 +75,14 @@ export class SharedJobQueue extends JobQueue {
     const wanted = await this.writer.submit(() => {
       const now = Date.now();
       this.processes.renew(now);
-      const added = new Map<string, number>();
+      const heads = new Map<string, number>();
       for (const job of make()) {
+        const { queue, group_key: group } = job;
+        const isHead = group === null || this.jobs.lastInGroup(queue, group) === undefined;
         this.jobs.insert(job, null, now);
-        added.set(job.queue, (added.get(job.queue) ?? 0) + 1);
+        if (isHead) heads.set(queue, (heads.get(queue) ?? 0) + 1);
       }
-      return [...added].map(([queue, count]) => ({ queue, count: this.startable(queue, count) }));
+      return [...heads].map(([queue, count]) => ({ queue, count: this.startable(queue, count) }));
     }, point);
     for (const { queue, count } of wanted) this.wake(queue, count);
   }
@@ -98,33 +104,50 @@ export class SharedJobQueue extends JobQueue {
   /** Claims a job of a queue, if one can begin, and lets it run. */
   private async claim(queue: string): Promise<void> {
     if (this.stopping || this.startable(queue, 1) === 0) return;
-    const job = await this.writer.submit(() => {
-      const now = Date.now();
-      const first = this.stopping || this.startable(queue, 1) === 0 ? null : this.claims.first(queue, now);
-      if (first === null || this.runs.has(first)) return null; // a run of this process that was taken for gone has yet to end
-      this.processes.renew(now);
-      return this.claims.take(first, this.processes.owner);
-    }, 'job-claim');
+    const job = await this.writer.submit(() => this.next(queue), 'job-claim');
     if (job === null) return;
-    const run = this.run(job)
+    const run = this.runInARow(job)
       .catch((error: unknown) => this.report('a job could not be brought to its end', { queue, error: errorMessage(error) }))
       .finally(() => {
-        this.runs.delete(job.id);
+        this.runs.delete(run);
         this.beat();
       });
-    this.runs.set(job.id, run);
+    this.runs.add(run);
     this.beat();
   }
 
-  private async run(job: JobRow): Promise<void> {
-    const { queue } = job;
-    let next = 0;
-    const retryAt = await this.runner?.attempt(job, () => {
-      this.claims.letGo(job, this.processes.owner);
-      next = this.startable(queue);
-    });
-    if (retryAt != null) this.wake(queue, 1, Math.max(1, retryAt - Date.now()));
-    this.wake(queue, Math.min(next, 1));
+  /** Inside a write transaction: claims the job that has waited longest; null when none can begin. */
+  private next(queue: string): JobRow | null {
+    const now = Date.now();
+    const first = this.stopping || this.startable(queue, 1) === 0 ? null : this.claims.first(queue, now);
+    if (first === null || this.running.has(first)) return null; // a run of this process that was taken for gone has yet to end
+    this.processes.renew(now);
+    return this.claims.take(first, this.processes.owner);
+  }
+
+  /** Runs a job and those that come next, each claimed by the commit that ends the one before; then others may have the place. */
+  private async runInARow(first: JobRow): Promise<void> {
+    let job: JobRow | null = first;
+    for (let left = IN_A_ROW; job !== null; left -= 1) job = await this.run(job, left > 1);
+  }
+
+  /** Runs a job; gives the next one, if this process is to `goOn` and there is one. */
+  private async run(job: JobRow, goOn: boolean): Promise<JobRow | null> {
+    const { id, queue } = job;
+    const after: { next: JobRow | null; others: number } = { next: null, others: 0 };
+    this.running.add(id);
+    try {
+      const retryAt = await this.runner?.attempt(job, () => {
+        this.claims.letGo(job, this.processes.owner);
+        after.next = goOn ? this.next(queue) : null;
+        after.others = after.next === null ? this.startable(queue, 1) : 0;
+      });
+      if (retryAt != null) this.wake(queue, 1, Math.max(1, retryAt - Date.now()));
+    } finally {
+      this.running.delete(id);
+    }
+    this.wake(queue, after.others);
+    return after.next;
   }
 
   private beat(): void {
