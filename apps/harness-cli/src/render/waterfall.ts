@@ -50,7 +50,7 @@ function rowsOf(spans: readonly TurnSpan[], sessionId: string): Row[] {
     depths.set(span.span_id, depth);
     const whose = span.name === 'invoke_agent' && span.session_id !== sessionId ? ` ${span.session_id}` : '';
     const mark = span.error === null ? (span.open ? ' …' : '') : ` ✗ ${span.error}`;
-    return { span, name: `${'  '.repeat(depth)}${sanitizeLine(`${span.name}${whose}${mark}`)}`, facts: factsOf(span) };
+    return { span, name: `${'  '.repeat(depth)}${sanitizeLine(`${span.name}${mark}${whose}`)}`, facts: factsOf(span) };
   });
 }
 
