@@ -26,11 +26,16 @@ import type { SdkConnection } from './connection.js';
 import { withRefs } from './refs.js';
 import type { SdkTrace } from './trace.js';
 
+/** Functions that are remembered to have been there. */
+const MAX_ANSWERED = 10_000;
 /** How often a function that has yet to come back is looked for, in ms. */
 const RETURN_LOOK_MS = 200;
 
 /** A bus whose engine is at the other end of an iii-sdk client: a real iii engine, or a gateway. */
 export class SdkBus implements Bus {
+  /** Functions that have answered: these may be on their way back when they are not there. */
+  private readonly answered = new Set<string>();
+
   constructor(
     private readonly client: IIIClient,
     /** The engine's WebSocket address, which its channels share. */
@@ -45,7 +50,9 @@ export class SdkBus implements Bus {
     for (;;) {
       try {
         // An engine says of a result that is null that there is none.
-        return (await this.once<T>(request)) ?? (null as T);
+        const result = (await this.once<T>(request)) ?? (null as T);
+        if (this.answered.size < MAX_ANSWERED) this.answered.add(request.function_id);
+        return result;
       } catch (error) {
         if (!(error instanceof BusError) || !(await this.mayComeTrue(request, error))) throw error;
       }
@@ -53,10 +60,10 @@ export class SdkBus implements Bus {
   }
 
   /** True when the same call may succeed now: it does no harm twice, or its function has yet to come back with its worker. */
-  private async mayComeTrue({ repeatable, signal }: TriggerRequest, { code }: BusError): Promise<boolean> {
+  private async mayComeTrue({ function_id, repeatable, signal }: TriggerRequest, { code }: BusError): Promise<boolean> {
     if (signal?.aborted === true) return false;
     if (code === BUS_CODES.connectionLost) return repeatable === true;
-    if (code !== BUS_CODES.functionNotFound || !this.connection.isFresh) return false;
+    if (code !== BUS_CODES.functionNotFound || !this.connection.isFresh || !this.answered.has(function_id)) return false;
     await delay(RETURN_LOOK_MS, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
     return true;
   }
