@@ -20,6 +20,8 @@ export interface GatewayLimits {
   ping_ms: number;
   /** Malformed messages after which a connection is closed. */
   faults: number;
+  /** Ids that no connected worker may register: what begins with one of these belongs to the engine, and to the harness in it. */
+  reserved: readonly string[];
 }
 
 export const DEFAULT_LIMITS: GatewayLimits = {
@@ -33,4 +35,5 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   handshake_ms: 10_000,
   ping_ms: 20_000,
   faults: 100,
+  reserved: ['engine::', 'harness::'],
 };

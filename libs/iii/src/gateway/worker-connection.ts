@@ -18,8 +18,6 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1;
 /** The function by which a worker says what it is. */
 const REGISTER_WORKER = 'engine::workers::register';
 const CREATE_CHANNEL = 'engine::channels::create';
-/** Prefixes of ids that only this process may register. */
-const RESERVED = /^(engine|harness)::/;
 
 /** How a connection reaches its worker. */
 export interface Wire {
@@ -123,6 +121,12 @@ export class WorkerConnection {
     return false;
   }
 
+  private refuseReserved(id: string): void {
+    const { reserved } = this.limits;
+    if (reserved.some((prefix) => id.startsWith(prefix)))
+      throw new BusError('FORBIDDEN', `${id} is refused: ids that begin with ${reserved.join(' or ')} are reserved`, id);
+  }
+
   private registerFunction({
     id,
     description,
@@ -135,8 +139,7 @@ export class WorkerConnection {
     if (!this.mayRegister(`function ${id}`)) return;
     try {
       checkNamespace(namespace);
-      if (RESERVED.test(id))
-        throw new BusError('FORBIDDEN', `${id} is refused: ids that begin with engine:: or harness:: are reserved`, id);
+      this.refuseReserved(id);
       if (invocation !== undefined && invocation !== null) {
         throw new BusError('INVALID_ARGUMENTS', `${id} is refused: functions that are reached over HTTP are not supported here`, id);
       }
@@ -181,8 +184,7 @@ export class WorkerConnection {
     if (!this.mayRegister(`trigger type ${id}`)) return;
     try {
       checkNamespace(namespace);
-      if (RESERVED.test(id))
-        throw new BusError('FORBIDDEN', `${id} is refused: ids that begin with engine:: or harness:: are reserved`, id);
+      this.refuseReserved(id);
       this.types.get(id)?.registration.unregister();
       const type = new RemoteTriggerType(this.wire);
       const definition = {

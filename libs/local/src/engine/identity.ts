@@ -10,6 +10,13 @@ const IDS = Object.keys(harnessFunctions);
 const otherOf = (found: ReadonlyMap<string, Registered>, bus: SdkBus): Registered | undefined =>
   [...found.values()].find(({ worker_name }) => worker_name !== bus.name);
 
+/** The first of our functions that the engine does not have. Throws `harness/duplicate` when another worker has one. */
+function missingOf(found: ReadonlyMap<string, Registered>, bus: SdkBus): string | undefined {
+  const other = otherOf(found, bus);
+  if (other !== undefined) throw duplicate(other.worker_name);
+  return IDS.find((id) => !found.has(id));
+}
+
 const duplicate = (other: string): HarnessError =>
   new HarnessError(
     'harness/duplicate',
@@ -28,11 +35,16 @@ export async function refuseSecond(bus: SdkBus, patience: Patience): Promise<voi
   }, patience);
 }
 
+/** Waits until the engine has taken our functions. Throws `harness/duplicate` when another worker came first. */
+export async function becomeOurs(bus: SdkBus, patience: Patience): Promise<void> {
+  await waitUntil(async () => {
+    const missing = missingOf(await registered(bus, IDS), bus);
+    return missing === undefined ? null : `the engine to take ${missing} of this worker`;
+  }, patience);
+}
+
 /** Makes sure that the functions of a harness are ours. Throws `harness/duplicate` when another worker came first, and as `Bus.trigger`. */
 export async function checkOurs(bus: SdkBus): Promise<void> {
-  const found = await registered(bus, IDS);
-  const other = otherOf(found, bus);
-  if (other !== undefined) throw duplicate(other.worker_name);
-  const missing = IDS.find((id) => !found.has(id));
+  const missing = missingOf(await registered(bus, IDS), bus);
   if (missing !== undefined) throw new HarnessError('harness/not_registered', `the engine does not have ${missing} of this worker`);
 }

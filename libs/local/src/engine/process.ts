@@ -114,7 +114,6 @@ export class EngineProcess implements EmbeddedRuntime {
   private async work(): Promise<void> {
     const { app, bus, store, turns, ours, settings, log } = this.parts;
     this.watch.start();
-    bus.registerTrigger({ type: 'configuration', function_id: 'harness::on-config-change', config: { configuration_id: 'harness' } });
     app.get(PendingSweep, { strict: false }).start();
     this.leave.push(
       bus.connection.onLost(() => log('warn', 'the connection to the engine is lost; turns go on when it is back', {})),

@@ -21,10 +21,15 @@ export class EngineSettings {
   }
 
   /**
-   * Registers the entry with its schema, with what the files say where the engine has no value yet, and takes the engine's value.
+   * Hears of changes from now on, registers the entry with its schema, with what the files say where the engine has no value yet, and takes the engine's value.
    * Throws as `Bus.trigger`.
    */
-  async register(): Promise<void> {
+  async begin(): Promise<void> {
+    this.bus.registerTrigger({ type: 'configuration', function_id: 'harness::on-config-change', config: { configuration_id: ID } });
+    await this.register();
+  }
+
+  private async register(): Promise<void> {
     const definition = ownDefinitions.get(ID) as NonNullable<ReturnType<typeof ownDefinitions.get>>;
     const initial = (await this.value()) === undefined ? { initial_value: valuesOf(this.configuration.current).get(ID) } : {};
     await this.bus.trigger({ function_id: 'configuration::register', payload: { ...definition, ...initial } });
