@@ -49,8 +49,8 @@ export class SdkBus implements Bus {
   async trigger<T = unknown>(request: TriggerRequest): Promise<T> {
     for (;;) {
       try {
-        // An engine says of a result that is null that there is none.
-        const result = (await this.once<T>(request)) ?? (null as T);
+        // An engine says of a result that is null that there is none; a call for no result has none.
+        const result = (await this.once<T>(request)) ?? ((request.action?.type === 'void' ? undefined : null) as T);
         if (this.answered.size < MAX_ANSWERED) this.answered.add(request.function_id);
         return result;
       } catch (error) {
