@@ -88,7 +88,7 @@ describe.skipIf(!hasRedis)('C41 a worker that stands still for longer than its l
       'assistant: The other process goes on.',
     ]);
     expect(faultsOf(other)).toEqual([]);
-  });
+  }, 120_000);
 
   it('in a generation writes nothing over the answer that another process has got meanwhile', async () => {
     const { other, calls } = await besideAnother('generation', turn);
@@ -98,7 +98,7 @@ describe.skipIf(!hasRedis)('C41 a worker that stands still for longer than its l
     expect(said).toEqual(['The other process goes on.']);
     expect(session.turn?.record).toMatchObject({ status: 'completed', result: 'The other process goes on.' });
     expect(faultsOf(other)).toEqual([]);
-  });
+  }, 120_000);
 
   it('in a job leaves it and those behind it to another one, in order, and its late end changes nothing', async () => {
     const log = new JobLog();
@@ -109,5 +109,5 @@ describe.skipIf(!hasRedis)('C41 a worker that stands still for longer than its l
     expect(lines).toEqual([{ type: 'blocking' }, { type: 'awake' }, { type: 'left', generations: 0 }]);
     expect([calls, log.faults(3)]).toEqual([1, []]);
     expect(openJobs(other.dataDir)).toBe(0);
-  });
+  }, 120_000);
 });

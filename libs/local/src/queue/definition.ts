@@ -7,7 +7,7 @@ export interface QueueDefinition {
   type: 'standard' | 'fifo';
   /** Field of the payload that names a job's group; for `fifo`. */
   message_group_field?: string | null;
-  /** Jobs that one process runs side by side. */
+  /** Jobs that run side by side, in one process or in all that share the queue by Redis. */
   concurrency?: number | null;
   /** Tries after the first one; then the job is dead. */
   max_retries?: number | null;

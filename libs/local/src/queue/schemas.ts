@@ -30,7 +30,7 @@ export const queueFunctions = {
           properties: {
             type: { description: '`fifo`: jobs of one group in order. `standard`: each for itself.', enum: ['standard', 'fifo'] },
             message_group_field: { description: 'Field of the payload that names the group; `fifo` needs it.', type: ['string', 'null'] },
-            concurrency: optionalCount('Jobs that one process runs side by side. Default 10.'),
+            concurrency: optionalCount('Jobs that run side by side, in one process or in all that share the queue by Redis. Default 10.'),
             max_retries: optionalCount('Tries after the first one. Default 3.'),
             backoff_ms: optionalCount('Pause before the first retry, in ms; doubles with each. Default 1000.'),
             timeout_ms: optionalCount('How long one try may take, in ms. Default 1800000.'),
