@@ -84,6 +84,7 @@ export async function openOnEngine(options: OpenOnEngineOptions): Promise<Embedd
     const jobs = ours.has('queue') ? undefined : new StepJobs(bus, log);
     if (jobs !== undefined) await ensureTurnQueue(bus, configuration.current.harness.concurrency, patience);
     turns.queue.jobs = jobs;
+    closing.length = 0;
     return await EngineProcess.start({ ...parts, app, settings, jobs, log, report, shownUrl: withoutPassword(options.engineUrl) }, options);
   } catch (error) {
     for (const close of closing) await close();

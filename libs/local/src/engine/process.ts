@@ -62,11 +62,17 @@ export class EngineProcess implements EmbeddedRuntime {
     this.watch = new ConfigurationWatch(configuration, { log: (level, message) => log(level, `configuration: ${message}`, {}) });
   }
 
+  /** Takes the parts over: closes them when it cannot start. */
   static async start(parts: EngineProcessParts, options: OpenRuntimeOptions): Promise<EngineProcess> {
     const runtime = new EngineProcess(parts, options.dataDir);
-    await options.prepare?.(runtime);
-    await runtime.work();
-    return runtime;
+    try {
+      await options.prepare?.(runtime);
+      await runtime.work();
+      return runtime;
+    } catch (error) {
+      await runtime.close(0);
+      throw error;
+    }
   }
 
   get bus(): Bus {

@@ -5,6 +5,7 @@ import type { LiveConfiguration } from '../configuration/index.js';
 import type { Store } from '../runtime/store.js';
 import { registered } from './directory.js';
 import { BusEntries } from './journal/entries.js';
+import { insistent } from './journal/insist.js';
 import { BusJournal } from './journal/journal.js';
 import { LocalEffects } from './journal/local-effects.js';
 import { closeLost } from './journal/lost.js';
@@ -94,17 +95,18 @@ export async function turnStoreOf(bus: SdkBus, store: Store, options: TurnStoreO
   const entries = new BusEntries(bus, traits, timeoutMs, closed.signal, report);
   const local = new LocalEffects(store.commits, store.approvals);
   const journal = new BusJournal({ documents, entries, local, signal: closed.signal });
+  const asked = insistent(bus, closed.signal);
   const queue = new DocumentStepQueue(journal, { concurrency: () => settings().concurrency, report });
   return {
     journal,
-    transcript: new BusTranscript(bus, timeoutMs),
+    transcript: new BusTranscript(asked, timeoutMs),
     queue,
     guarantee: documents.guarantee,
     restore: async () => {
       if (state !== null) await journal.restore(state);
     },
     prepare: (ports) => {
-      if (state !== null) queue.audit = (steps) => closeLost({ ports, bus, log: options.log }, steps);
+      if (state !== null) queue.audit = (steps) => closeLost({ ports, bus: asked, log: options.log }, steps);
     },
     parkedTurns: () => journal.parkedTurns,
     forget: (sessionId) => journal.forget(sessionId),

@@ -13,7 +13,7 @@ const PAGE = 200;
 
 export interface LostParts {
   ports: Pick<LoopPorts, 'journal' | 'transcript' | 'clock' | 'settings'>;
-  bus: Bus;
+  bus: Pick<Bus, 'trigger'>;
   log: Log;
 }
 
@@ -82,7 +82,7 @@ async function closeForgotten({ ports, bus, log }: LostParts): Promise<void> {
   }
 }
 
-async function working(bus: Bus): Promise<SessionMeta[]> {
+async function working(bus: LostParts['bus']): Promise<SessionMeta[]> {
   const found: SessionMeta[] = [];
   let cursor: string | null = null;
   do {

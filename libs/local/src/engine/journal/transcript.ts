@@ -14,7 +14,7 @@ export class BusTranscript implements Transcript {
   private readonly anchors = new Map<string, string>();
 
   constructor(
-    private readonly bus: Bus,
+    private readonly bus: Pick<Bus, 'trigger'>,
     private readonly timeoutMs: () => number,
   ) {}
 
