@@ -1,4 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
+import { gate } from '../support/gate.js';
 import { agentCall } from '../support/scripted-model.js';
 import { asks, fails, held, says } from '../support/scripts.js';
 import { TurnRig } from '../support/turn-rig.js';
@@ -60,4 +61,25 @@ it('C43 a stream that goes on for ever is cut at the end of the grace time, and 
   expect(await rig.end(turn_id)).toMatchObject({ status: 'completed', result: 'At last.' });
   expect(rig.lines(session_id)).toEqual(['user: go', 'assistant: At last.']);
   expect(rig.disk(session_id).turn?.record.failures).toBe(0);
+});
+
+it('C43 no step begins while the end waits for a job of a queue', async () => {
+  rig = await TurnRig.open({ role: 'worker' });
+  const [running, over] = [gate(), gate()];
+  rig.function('job::slow', async () => {
+    running.open();
+    await over.promise;
+  });
+  rig.model.fallback = () => says('At last.');
+  await rig.runtime.bus.trigger({ function_id: 'job::slow', payload: {}, action: { type: 'enqueue', queue: 'default' } });
+  await running.promise;
+  const closed = rig.runtime.close(30_000);
+  const { session_id } = await rig.send('late');
+  over.open();
+  await closed;
+  expect(rig.model.requests).toEqual([]);
+  const { dataDir, model } = rig;
+  rig = await TurnRig.open({ dataDir, model, role: 'worker' });
+  await rig.until(session_id, 'completed');
+  expect(rig.faults()).toEqual([]);
 });
