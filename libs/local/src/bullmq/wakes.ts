@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
-import { type JobsOptions, Queue, Worker } from 'bullmq';
+import { isNotConnectionError, type JobsOptions, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { errorMessage } from '#libs/contracts';
 import { within } from '../processes/within.js';
@@ -40,7 +40,8 @@ export class Wakes<T extends object> {
     private readonly options: WakesOptions,
   ) {
     this.queue = new Queue(name, { connection: redis, skipWaitingForReady: true });
-    this.queue.on('error', (error) => this.trouble('the queue in Redis has a fault', error));
+    this.queue.on('error', (error) => this.fault(error));
+    redis.on('ready', () => this.found());
   }
 
   /** Connects to Redis, and waits until it is there. */
@@ -63,7 +64,7 @@ export class Wakes<T extends object> {
       // A wake that stalls again and again is no reason to drop it: the row fences whoever is too late.
       maxStalledCount: Number.MAX_SAFE_INTEGER,
     });
-    worker.on('error', (error) => this.trouble('the worker of the queue in Redis has a fault', error));
+    worker.on('error', (error) => this.fault(error));
     worker.on('failed', (wake, error) => this.trouble('what a process was woken for has failed', error, wake?.data));
     this.listening = { worker, redis };
   }
@@ -74,11 +75,10 @@ export class Wakes<T extends object> {
     this.sending.add(sent);
     try {
       await sent;
-      this.away = false;
+      this.found();
       return true;
     } catch (error) {
-      if (!this.away) this.trouble('Redis is away: this process runs what it finds by itself', error);
-      this.away = true;
+      this.lost(error);
       return false;
     } finally {
       this.sending.delete(sent);
@@ -133,7 +133,23 @@ export class Wakes<T extends object> {
     }
   }
 
+  private fault(error: Error): void {
+    if (isNotConnectionError(error)) this.trouble('the queue in Redis has a fault', error);
+    else this.lost(error);
+  }
+
+  private found(): void {
+    if (this.away && !this.closing) this.options.report('Redis is back', { about: this.options.kind });
+    this.away = false;
+  }
+
+  /** Said once, until Redis is there again. */
+  private lost(error: unknown): void {
+    if (!this.away) this.trouble('Redis is away: this process runs what it finds by itself', error);
+    this.away = true;
+  }
+
   private trouble(message: string, error: unknown, about: object = {}): void {
-    if (!this.closing) this.options.report(message, { ...about, error: errorMessage(error) });
+    if (!this.closing) this.options.report(message, { about: this.options.kind, ...about, error: errorMessage(error) });
   }
 }
