@@ -21,6 +21,7 @@ import {
 } from '../bus.js';
 import { withoutEngineKeys } from '../engine-keys.js';
 import { inherit } from '../provenance.js';
+import { BoundTriggers } from './bound.js';
 import { socketReader, socketWriter } from './channels.js';
 import type { SdkConnection } from './connection.js';
 import { withRefs } from './refs.js';
@@ -33,6 +34,8 @@ const RETURN_LOOK_MS = 200;
 
 /** A bus whose engine is at the other end of an iii-sdk client: a real iii engine, or a gateway. */
 export class SdkBus implements Bus {
+  /** What is bound to the trigger types of this worker. */
+  readonly bound = new BoundTriggers();
   /** Functions that have answered: these may be on their way back when they are not there. */
   private readonly answered = new Set<string>();
 
@@ -122,11 +125,12 @@ export class SdkBus implements Bus {
 
   registerTriggerType(definition: TriggerTypeDefinition, handler: TriggerTypeHandler): Registration {
     const type = definition.id;
+    const noted = this.bound.noting(type, handler);
     return this.client.registerTriggerType<JsonValue>(definition, {
       registerTrigger: async (trigger) =>
-        await handler.registerTrigger({ ...trigger, type, metadata: trigger.metadata as JsonValue | undefined }),
+        await noted.registerTrigger({ ...trigger, type, metadata: trigger.metadata as JsonValue | undefined }),
       unregisterTrigger: async (trigger) =>
-        await handler.unregisterTrigger({ ...trigger, type, metadata: trigger.metadata as JsonValue | undefined }),
+        await noted.unregisterTrigger({ ...trigger, type, metadata: trigger.metadata as JsonValue | undefined }),
     });
   }
 

@@ -28,6 +28,9 @@ import type { StepJobs } from './step-jobs.js';
 /** How long a runtime waits for running steps when it closes, in ms. */
 const GRACE_MS = 5_000;
 
+/** How long programs may take to come back with the engine, in ms. */
+const COME_BACK_MS = 10_000;
+
 export interface EngineProcessParts extends EngineParts {
   app: INestMicroservice;
   settings: EngineSettings;
@@ -47,6 +50,7 @@ export class EngineProcess implements EmbeddedRuntime {
   private readonly hurry = new AbortController();
   private closing: Promise<void> | undefined;
   private readonly leave: (() => void)[] = [];
+  private dropping: NodeJS.Timeout | undefined;
 
   private constructor(
     private readonly parts: EngineProcessParts,
@@ -124,6 +128,7 @@ export class EngineProcess implements EmbeddedRuntime {
     this.leave.push(
       bus.connection.onLost(() => log('warn', 'the connection to the engine is lost; turns go on when it is back', {})),
       bus.connection.onBack(() => {
+        this.dropLostLater();
         log('info', 'the connection to the engine is back', {});
         this.expectOthers();
         settings.refreshLater();
@@ -144,6 +149,17 @@ export class EngineProcess implements EmbeddedRuntime {
     }, 'all');
     store.delivery.recover((owner) => store.processes.hasEnded(owner, Date.now()));
     for (const sessionId of await turns.journal.stranded()) await takeLeftover(ports, sessionId);
+  }
+
+  /** Hooks and consumers that have not come back with the engine are bound no more, once they have had the time to. */
+  private dropLostLater(): void {
+    const { bus, report } = this.parts;
+    clearTimeout(this.dropping);
+    this.dropping = setTimeout(() => {
+      bus.bound
+        .dropLost(bus, report)
+        .catch((error: unknown) => report('the bindings could not be looked at', { error: errorMessage(error) }));
+    }, COME_BACK_MS).unref();
   }
 
   /** Programs of other processes come back a moment after this one, or after the engine. */
@@ -184,6 +200,7 @@ export class EngineProcess implements EmbeddedRuntime {
 
   private async shutDown(graceMs: number): Promise<void> {
     const { app, bus, store, turns, ours, jobs } = this.parts;
+    clearTimeout(this.dropping);
     for (const leave of this.leave) leave();
     this.watch.stop();
     app.get(PendingSweep, { strict: false }).stop();
