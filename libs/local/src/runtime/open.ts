@@ -20,6 +20,7 @@ import {
 import { describeFault, LiveConfiguration } from '../configuration/index.js';
 import { ServedBus } from '../remote/served-bus.js';
 import { connectToWorker } from '../remote/worker.js';
+import { ProviderRegistry } from '../router/index.js';
 import { SessionEvents } from '../sessions/index.js';
 import { ShellService } from '../shell/shell.service.js';
 import type { EmbeddedRuntime, OpenRuntimeOptions, TurnOwner } from './api.js';
@@ -78,7 +79,10 @@ export async function openRuntime(options: OpenRuntimeOptions): Promise<Embedded
     await app.listen();
     const parts = { app, engine, bus, feed, store, configuration, siblings, background, report };
     await publish(parts);
-    if (options.gateway !== undefined) gateway = await openGateway(engine, store, options.gateway, log);
+    if (options.gateway !== undefined) {
+      gateway = await openGateway(engine, store, options.gateway, log);
+      if (siblings.has('router')) app.get(ProviderRegistry, { strict: false }).expectProviders();
+    }
     return await EmbeddedProcess.start(options, { ...parts, gateway });
   } catch (error) {
     background?.stop();
