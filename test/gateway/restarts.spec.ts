@@ -97,3 +97,40 @@ it('C07 the worker is killed and started again: programs come back by themselves
   expect(await turn()).toContain('"far":true');
   await kill(worker);
 }, 120_000);
+
+it('C07 a turn that the next worker takes over waits for its provider, which is not back yet', async () => {
+  const dataDir = folder();
+  const port = await freePort();
+  const worker = await serveAt(dataDir, port);
+  const slow = { initialDelayMs: 3_000, maxDelayMs: 3_000, jitterFactor: 0 };
+  const provider = connect(`ws://127.0.0.1:${port}`, { workerName: 'provider', reconnectionConfig: slow });
+  let asked = 0;
+  provider.registerFunction(
+    'provider::late::stream',
+    async ({ writer_ref }: { writer_ref: { sendMessage(text: string): void; close(): void } }) => {
+      asked += 1;
+      if (asked === 1) return await new Promise(() => undefined); // until the worker is killed
+      const base = { role: 'assistant', model: 'late-1', provider: 'late', stop_reason: 'end', timestamp: 1 };
+      writer_ref.sendMessage(JSON.stringify({ type: 'done', message: { ...base, content: [{ type: 'text', text: 'late, but there' }] } }));
+      writer_ref.close();
+      return { ok: true };
+    },
+  );
+  provider.registerFunction('late::announce', async () => {
+    const models = [{ id: 'late-1', provider: 'late', context_window: 100_000, max_output_tokens: 8_000 }];
+    await provider.trigger({ function_id: 'router::provider::register', payload: { id: 'late', models } });
+    return null;
+  });
+  provider.registerTrigger({ type: 'router::ready', function_id: 'late::announce', config: {} });
+  await expect.poll(async () => (await here(['models', '--data-dir', dataDir])).stdout, { timeout: 20_000 }).toContain('late-1');
+  const { session_id } = await provider.trigger<unknown, SendResponse>({
+    function_id: 'harness::send',
+    payload: { message: 'hello', model: 'late-1', provider: 'late' },
+  });
+  await expect.poll(() => asked, { timeout: 20_000 }).toBe(1);
+  await kill(worker);
+  const next = await serveAt(dataDir, port);
+  await next.until('stderr', /turn (completed|failed)/);
+  expect((await here(['show', session_id, '--data-dir', dataDir])).stdout).toContain('late, but there');
+  await kill(next);
+}, 120_000);
