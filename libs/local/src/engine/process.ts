@@ -205,8 +205,9 @@ export class EngineProcess implements EmbeddedRuntime {
     this.watch.stop();
     app.get(PendingSweep, { strict: false }).stop();
     jobs?.close();
-    if (ours.has('queue')) await store.jobs.stop(graceMs);
-    await turns.queue.stop(graceMs, this.hurry.signal);
+    const { signal } = this.hurry;
+    const ownJobs = ours.has('queue') ? store.jobs.stop(graceMs, signal) : Promise.resolve();
+    await turns.queue.stop(graceMs, signal, ownJobs);
     turns.close();
     if (ours.has('shell')) await app.get(ShellService, { strict: false }).stop();
     await store.delivery.settle(graceMs);

@@ -21,8 +21,11 @@ export interface StepQueue {
   ownerOf(sessionId: string): Promise<StepOwner>;
   /** A job of a queue elsewhere says that a step is due: begins it if it waits here. Absent where steps come from the store alone. */
   arrive?(payload: TurnStepPayload): boolean;
-  /** Stops taking steps and waits for running ones, for at most `graceMs` or until `hurry` is aborted; then hands the rest back. */
-  stop(graceMs: number, hurry?: AbortSignal): Promise<void>;
+  /**
+   * Stops taking steps and waits for running ones, for at most `graceMs` or until `hurry` is aborted; then hands the rest back, once `alongside` has
+   * settled too: whatever else of the process ends at the same time.
+   */
+  stop(graceMs: number, hurry?: AbortSignal, alongside?: Promise<void>): Promise<void>;
 }
 /** Injection token of the `StepQueue`. */
 export const STEP_QUEUE = Symbol('harness:step-queue');

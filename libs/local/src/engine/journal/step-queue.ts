@@ -53,10 +53,10 @@ export class DocumentStepQueue implements StepQueue {
     return (await this.journal.job(sessionId)) === null ? 'none' : 'self';
   }
 
-  async stop(graceMs: number, hurry?: AbortSignal): Promise<void> {
+  async stop(graceMs: number, hurry?: AbortSignal, alongside?: Promise<void>): Promise<void> {
     this.stopping = true;
     for (const timer of this.timers) clearTimeout(timer);
-    await within(Promise.allSettled(this.running.values()), graceMs, hurry);
+    await Promise.all([alongside, within(Promise.allSettled(this.running.values()), graceMs, hurry)]);
   }
 
   /** Steps that run or wait in this process, and how long the one that waits longest has waited, in ms. */
