@@ -94,7 +94,7 @@ export async function turnStoreOf(bus: SdkBus, store: Store, options: TurnStoreO
   const traits = { updatesEnding: keepsSessions || (await takesEnding(bus)) };
   const entries = new BusEntries(bus, traits, timeoutMs, closed.signal, report);
   const local = new LocalEffects(store.commits, store.approvals);
-  const journal = new BusJournal({ documents, entries, local, signal: closed.signal });
+  const journal = new BusJournal({ documents, entries, local, report, signal: closed.signal });
   const asked = insistent(bus, closed.signal);
   const queue = new DocumentStepQueue(journal, { concurrency: () => settings().concurrency, report });
   return {

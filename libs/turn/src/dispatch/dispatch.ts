@@ -2,8 +2,9 @@ import { BUS_CODES, errorCode, errorMessage, type JsonValue } from '#libs/contra
 import type { Bus } from '#libs/iii';
 import type { PlannedCall } from '../machine/calls.js';
 import type { CallResult } from '../machine/decision.js';
-import { syntheticResult } from '../machine/results.js';
+import { refusedResult, syntheticResult } from '../machine/results.js';
 import { wellFormed } from '../model/text.js';
+import { reachesRecords } from '../policy/never.js';
 import type { DispatchPolicy } from '../policy/policy.js';
 import type { TurnRecord } from '../record/record.js';
 import { fitArguments } from './arguments.js';
@@ -12,6 +13,11 @@ import { filterDiscovery } from './discovery.js';
 
 /** Characters of an error that are kept. */
 const MAX_ERROR = 20_000;
+
+const RECORDS_CLOSED = {
+  code: 'policy_denied',
+  message: 'It was not called: the records of the harness are never open to a model.',
+} as const;
 
 export interface DispatchOptions {
   timeoutMs: number;
@@ -36,6 +42,7 @@ export async function dispatch(
   const id = call.function_id;
   try {
     const payload = await fitted(bus, id, call.arguments);
+    if (reachesRecords(id, payload)) return { kind: 'result', result: refusedResult(id, RECORDS_CLOSED) };
     const value = await bus.trigger({
       function_id: id,
       payload: structuredClone(payload),

@@ -1,3 +1,4 @@
+import type { JsonObject, JsonValue } from '#libs/contracts';
 import { compileGlob, type Glob } from './glob.js';
 
 /**
@@ -11,6 +12,7 @@ export const NEVER_FOR_A_MODEL: readonly string[] = [
   'harness::function::*',
   'harness::sweep-pending',
   'harness::on-config-change',
+  'harness::on-session-deleted',
   'harness-traces::*',
   'session::create',
   'session::ensure',
@@ -49,6 +51,15 @@ const OVER_ITSELF = [
   'harness::on-config-change',
   'engine::unregister_trigger',
 ].map((row) => ({ row, glob: compileGlob(row) }));
+
+/** Scopes of `state::*` that hold records of turns when they are kept there: who writes them decides what a turn may do. */
+const RECORD_SCOPES = /^harness-(turns|turns-open|keys)$/;
+
+/** True for a call that would read or write records of turns in `state::*`; no operator can lift that. */
+export const reachesRecords = (functionId: string, payload: JsonValue): boolean =>
+  functionId.startsWith('state::') && isObject(payload) && typeof payload['scope'] === 'string' && RECORD_SCOPES.test(payload['scope']);
+
+const isObject = (value: JsonValue): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** True for a function that a call made for a model may not reach by any way; an operator can lift a row. */
 export const isClosedToModels = (functionId: string, lifted: readonly string[]): boolean =>

@@ -36,15 +36,18 @@ export interface KeyDocument {
   expires_at: number;
 }
 
-/** Where the documents are. A write is whole or not at all; who has answered for one tells how durable it is. Throws `harness/storage`. */
+/**
+ * Where the documents are. A write is whole or not at all; who has answered for one tells how durable it is. Throws `harness/storage`, and
+ * `harness/damaged_record` for what no harness wrote.
+ */
 export interface TurnDocuments {
   /** What a write outlives, in words for a person. */
   readonly guarantee: string;
   read(sessionId: string): Promise<TurnDocument | null>;
   /** Writes a document; `isOpen` while it has to be looked at when the process starts anew. */
   write(document: TurnDocument, isOpen: boolean): Promise<void>;
-  /** Every document that is open. */
-  open(): Promise<TurnDocument[]>;
+  /** The sessions whose documents are open. */
+  open(): Promise<string[]>;
   readKey(key: string): Promise<KeyDocument | null>;
   writeKey(key: KeyDocument): Promise<void>;
   /** Drops keys whose time is over at `now`. */

@@ -1,4 +1,4 @@
-import { HarnessError, type TurnStepPayload } from '#libs/contracts';
+import { errorCode, errorMessage, HarnessError, type TurnStepPayload } from '#libs/contracts';
 import { type CommitResult, isLive, type Journal, type ParkedMessage, type RememberedSend, type TurnRecord, type Write } from '#libs/turn';
 import { earliestExpiry } from '../../turns/rows.js';
 import { type Effect, emptyDocument, type TurnDocument, type TurnDocuments } from './documents.js';
@@ -21,6 +21,7 @@ export interface BusJournalParts {
   documents: TurnDocuments;
   entries: BusEntries;
   local: LocalEffects;
+  report: (message: string, context: { [key: string]: unknown }) => void;
   /** Ends the waiting for a store that is away. */
   signal: AbortSignal;
 }
@@ -46,13 +47,17 @@ export class BusJournal implements Journal {
 
   constructor(private readonly parts: BusJournalParts) {}
 
-  /** Completes what a process before this one has begun. Returns the steps that are queued. */
+  /** Completes what a process before this one has begun, and reports a session where it cannot. Returns the steps that are queued. */
   async recover(): Promise<QueuedStep[]> {
     const { documents } = this.parts;
     await this.insist(() => documents.dropKeys(Date.now()));
     const steps: QueuedStep[] = [];
-    for (const { session_id } of await this.insist(() => documents.open())) {
-      const { record, job } = await this.locks.hold([nameOf(session_id)], () => this.complete(session_id));
+    for (const session_id of await this.insist(() => documents.open())) {
+      const { record, job } = await this.document(session_id).catch((error: unknown) => {
+        if (errorCode(error) !== 'harness/damaged_record') throw error;
+        this.parts.report('a turn cannot go on', { session_id, error: errorMessage(error) });
+        return emptyDocument(session_id);
+      });
       if (job !== null && isLive(record))
         steps.push({ payload: { session_id, turn_id: record.turn_id, step: job.step }, notBefore: job.not_before });
     }

@@ -1,6 +1,16 @@
-import { callsOf, type Entry, entryIds, type FunctionCallBlock, type JsonObject, type SessionMeta } from '#libs/contracts';
+import { callsOf, type Entry, entryIds, errorCode, type FunctionCallBlock, type JsonObject, type SessionMeta } from '#libs/contracts';
 import type { Bus } from '#libs/iii';
-import { decide, isLive, type LoopPorts, limitsOf, resultWrite, type TurnRecord, unknownOutcome, type Write } from '#libs/turn';
+import {
+  decide,
+  isLive,
+  type Journal,
+  type LoopPorts,
+  limitsOf,
+  resultWrite,
+  type TurnRecord,
+  unknownOutcome,
+  type Write,
+} from '#libs/turn';
 import type { Log } from '../reach.js';
 import type { QueuedStep } from './journal.js';
 
@@ -70,8 +80,8 @@ function targetOf({ function_id, arguments: given }: FunctionCallBlock): string 
 /** Sessions that are said to be worked on in a turn of ours that is nowhere: its record is lost as a whole. */
 async function closeForgotten({ ports, bus, log }: LostParts): Promise<void> {
   for (const { session_id } of await working(bus)) {
-    const record = await ports.journal.load(session_id);
-    if (isLive(record)) continue;
+    const record = await recordIn(ports.journal, session_id);
+    if (record === 'damaged' || isLive(record)) continue;
     const last = (await ports.transcript.window(session_id)).findLast((entry) => entry.kind === 'message');
     const isOurs = record !== null || last?.id.startsWith('e_idem_') === true || typeof last?.origin?.['turn_id'] === 'string';
     if (!isOurs) continue; // whoever works there may be another agent
@@ -80,6 +90,14 @@ async function closeForgotten({ ports, bus, log }: LostParts): Promise<void> {
     await bus.trigger({ function_id: 'session::set-status', payload: { session_id, status: 'error', reason: CODE } });
     log('error', 'a session was closed: the engine lost its turn, which it had answered for', { session_id });
   }
+}
+
+/** The record of a session; one that is damaged has been reported when it was read first. */
+async function recordIn(journal: Pick<Journal, 'load'>, session_id: string): Promise<TurnRecord | null | 'damaged'> {
+  return await journal.load(session_id).catch((error: unknown) => {
+    if (errorCode(error) === 'harness/damaged_record') return 'damaged';
+    throw error;
+  });
 }
 
 async function working(bus: LostParts['bus']): Promise<SessionMeta[]> {

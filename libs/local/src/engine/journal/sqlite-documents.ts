@@ -19,7 +19,7 @@ export class SqliteDocuments implements TurnDocuments {
   ) {
     this.select = db.prepare('SELECT body FROM turn_documents WHERE session_id = ?').pluck();
     this.upsert = db.prepare('INSERT OR REPLACE INTO turn_documents (session_id, open, body) VALUES (?, ?, ?)');
-    this.selectOpen = db.prepare('SELECT body FROM turn_documents WHERE open = 1').pluck();
+    this.selectOpen = db.prepare('SELECT session_id FROM turn_documents WHERE open = 1').pluck();
     this.delete = db.prepare('DELETE FROM turn_documents WHERE session_id = ?');
     this.selectKey = db.prepare('SELECT key, answer, expires_at FROM idempotency WHERE key = ?');
     this.insertKey = db.prepare('INSERT OR REPLACE INTO idempotency (key, answer, expires_at) VALUES (?, ?, ?)');
@@ -35,8 +35,8 @@ export class SqliteDocuments implements TurnDocuments {
     await this.writer.submit(() => this.upsert.run(document.session_id, isOpen ? 1 : 0, JSON.stringify(document)), 'turn-document');
   }
 
-  open(): Promise<TurnDocument[]> {
-    return Promise.resolve((this.selectOpen.all() as string[]).map(parse));
+  open(): Promise<string[]> {
+    return Promise.resolve(this.selectOpen.all() as string[]);
   }
 
   readKey(key: string): Promise<KeyDocument | null> {

@@ -1,5 +1,6 @@
 import type { JsonValue } from '#libs/contracts';
 import type { Bus } from '#libs/iii';
+import { damaged, documentFault, isKeyDocument } from './check.js';
 import type { KeyDocument, TurnDocument, TurnDocuments } from './documents.js';
 
 /** Scopes of `state::*` that the harness keeps its documents in. */
@@ -44,8 +45,8 @@ export class StateDocuments implements TurnDocuments {
   async restore(sessionId: string): Promise<void> {
     const written = this.recent.get(sessionId);
     if (written === undefined) return;
-    const stored = await this.stored(sessionId);
-    if (stored !== null && stored.revision >= written.document.revision) return;
+    const stored = await this.found(sessionId);
+    if (documentFault(stored, sessionId) === null && (stored as TurnDocument).revision >= written.document.revision) return;
     this.marked.delete(sessionId);
     await this.write(written.document, written.isOpen);
   }
@@ -65,7 +66,15 @@ export class StateDocuments implements TurnDocuments {
   }
 
   private async stored(sessionId: string): Promise<TurnDocument | null> {
-    return (await this.call<TurnDocument | null>('get', { scope: TURNS, key: sessionId })) ?? null;
+    const found = await this.found(sessionId);
+    if (found === null) return null;
+    const fault = documentFault(found, sessionId);
+    if (fault !== null) throw damaged(TURNS, sessionId, fault);
+    return found as TurnDocument;
+  }
+
+  private async found(sessionId: string): Promise<unknown> {
+    return (await this.call('get', { scope: TURNS, key: sessionId })) ?? null;
   }
 
   async write(document: TurnDocument, isOpen: boolean): Promise<void> {
@@ -84,15 +93,11 @@ export class StateDocuments implements TurnDocuments {
     prune(this.recent, Date.now() - this.keepMs);
   }
 
-  async open(): Promise<TurnDocument[]> {
-    const marks = (await this.call<{ session_id: string }[] | null>('list', { scope: OPEN })) ?? [];
-    const documents: TurnDocument[] = [];
-    for (const { session_id } of marks) {
-      this.marked.add(session_id);
-      const document = await this.read(session_id);
-      if (document !== null) documents.push(document);
-    }
-    return documents;
+  async open(): Promise<string[]> {
+    const marks = (await this.call<({ session_id?: unknown } | null)[] | null>('list', { scope: OPEN })) ?? [];
+    const sessions = marks.map((mark) => mark?.session_id).filter((id) => typeof id === 'string' && id !== '') as string[];
+    for (const id of sessions) this.marked.add(id);
+    return sessions;
   }
 
   async readKey(key: string): Promise<KeyDocument | null> {
@@ -100,7 +105,9 @@ export class StateDocuments implements TurnDocuments {
   }
 
   private async storedKey(key: string): Promise<KeyDocument | null> {
-    return (await this.call<KeyDocument | null>('get', { scope: KEYS, key })) ?? null;
+    const found = (await this.call('get', { scope: KEYS, key })) ?? null;
+    if (found !== null && !isKeyDocument(found)) throw damaged(KEYS, key, 'no answer to a send');
+    return found;
   }
 
   async writeKey(document: KeyDocument): Promise<void> {
@@ -110,7 +117,7 @@ export class StateDocuments implements TurnDocuments {
   }
 
   async dropKeys(now: number): Promise<void> {
-    const keys = (await this.call<KeyDocument[] | null>('list', { scope: KEYS })) ?? [];
+    const keys = ((await this.call<unknown[] | null>('list', { scope: KEYS })) ?? []).filter(isKeyDocument);
     for (const { key, expires_at } of keys) if (expires_at <= now) await this.call('delete', { scope: KEYS, key });
   }
 
