@@ -1,7 +1,15 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterEach, expect, it, vi } from 'vitest';
-import { type CustomMessage, type HookInput, type ProviderStreamRequest, type SessionMeta, textOf } from '#libs/contracts';
+import {
+  type CustomMessage,
+  entryIds,
+  type HookInput,
+  type JsonObject,
+  type ProviderStreamRequest,
+  type SessionMeta,
+  textOf,
+} from '#libs/contracts';
 import type { ParkedMessage } from '#libs/turn';
 import { userTexts } from '../support/invariants.js';
 import { scenarios } from '../support/replay.js';
@@ -270,6 +278,24 @@ scenarios('an idempotency key', () => {
       deduplicated: true,
     });
     expect(rig.lines('one')).toEqual(['user: do it', 'assistant: first', 'user: do it', 'assistant: second']);
+  });
+});
+
+scenarios('an idempotency key that the store has lost', () => {
+  const entry = (text: string): JsonObject => ({
+    session_id: 'one',
+    entry_id: entryIds.idempotent('k'),
+    message: { role: 'user', content: [{ type: 'text', text }], timestamp: Date.now() },
+  });
+
+  it('neither has its message stored twice nor is taken for another one', async () => {
+    await open(says('once'));
+    await rig.call('session::ensure', { session_id: 'one' });
+    await rig.call('session::append', entry('do it'));
+    await expect(rig.send('do that', { session_id: 'one', idempotency_key: 'k' })).rejects.toThrow('harness/idempotency_conflict');
+    const answer = await rig.send('do it', { session_id: 'one', idempotency_key: 'k' });
+    await rig.end(answer.turn_id);
+    expect(rig.lines('one')).toEqual(['user: do it', 'assistant: once']);
   });
 });
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import {
   type AgentMessage,
   entryIds,
@@ -53,17 +54,26 @@ export async function send(ports: SendPorts, request: SendRequest, trace: TraceC
   for (let race = 0; race < MAX_RACES; race += 1) {
     const repeat = asked.key === null ? null : await ports.journal.recall(asked.key);
     if (repeat !== null) return repeated(repeat, asked);
-    const taken = asked.key !== null && (await isTaken(ports, asked));
-    const answer = await attempt(ports, taken ? { ...asked, entry_id: newEntryId() } : asked);
+    const answer = await attempt(ports, { ...asked, entry_id: await entryIdFor(ports, asked) });
     if (answer !== null) return answer;
   }
   throw new HarnessError(HARNESS_CODES.state, `session ${asked.session_id} changed too often to take the message`, { retry: 'retry' });
 }
 
-/** True when the session has the entry of a key already, although the key is forgotten: what comes now is another message. */
-async function isTaken({ journal, transcript }: SendPorts, { session_id, entry_id }: Accepted): Promise<boolean> {
-  const waits = (await journal.parked(session_id)).some((parked) => parked.entry_id === entry_id);
-  return waits || (await transcript.entry(session_id, entry_id)) !== null;
+/**
+ * The entry id for a message whose key is not known. When the session has an entry under it all the same, that is older than keys live, and what
+ * comes now is another message; or a store has lost the key, and what comes now is that message again.
+ */
+async function entryIdFor({ journal, transcript, settings, clock }: SendPorts, asked: Accepted): Promise<string> {
+  const { key, session_id, entry_id } = asked;
+  if (key === null) return entry_id;
+  const parked = (await journal.parked(session_id)).find((waiting) => waiting.entry_id === entry_id);
+  const found = parked ?? (await transcript.entry(session_id, entry_id));
+  if (found === null) return entry_id;
+  if (clock.now() - found.timestamp >= settings.current().idem_ttl_secs * 1000) return newEntryId();
+  const content = 'message' in found ? found.message.content : null;
+  if (!isDeepStrictEqual(content, asked.message.content)) throw usedOtherwise(key);
+  return entry_id;
 }
 
 /** One try; null when the session changed in between. */
@@ -135,13 +145,11 @@ const rememberKey = (asked: Accepted, turnId: string, expiresAt: number): Write 
   expires_at: expiresAt,
 });
 
+const usedOtherwise = (key: string | null): HarnessError =>
+  new HarnessError(HARNESS_CODES.idempotencyConflict, `idempotency_key ${JSON.stringify(key)} was used for another message; use a new key`);
+
 function repeated(found: RememberedSend, asked: Accepted): SendResponse {
-  if (found.digest !== asked.digest) {
-    throw new HarnessError(
-      HARNESS_CODES.idempotencyConflict,
-      `idempotency_key ${JSON.stringify(asked.key)} was used for another message; use a new key`,
-    );
-  }
+  if (found.digest !== asked.digest) throw usedOtherwise(asked.key);
   return { accepted: true, session_id: found.session_id, turn_id: found.turn_id, deduplicated: true };
 }
 
