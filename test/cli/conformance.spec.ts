@@ -38,11 +38,15 @@ describe('harness-cli conformance', () => {
   });
 
   it('wants an address and scenarios that there are', async () => {
-    expect(await here(['conformance'])).toMatchObject({ code: 2, stderr: expect.stringContaining('--url is missing') as string });
+    expect(await here(['conformance'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--url (or III_URL) is missing') as string,
+    });
     expect(await here(['conformance', '--url', 'ws://127.0.0.1:1', '--only', 'plain-anser'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('did you mean plain-answer?') as string,
     });
     expect(await here(['conformance', '--url', 'ws://127.0.0.1:1'])).toMatchObject({ code: 3 });
+    expect(await here(['conformance'], { env: { III_URL: 'ws://127.0.0.1:1' } })).toMatchObject({ code: 3 });
   });
 });

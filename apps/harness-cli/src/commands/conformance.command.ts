@@ -33,8 +33,8 @@ Examples:
 
   protected async execute(_args: string[], options: ParsedOptions): Promise<ExitCode> {
     const { cli } = this;
-    if (cli.global.url === undefined)
-      throw usageError('--url is missing: the address of the harness to check', 'Try --url ws://127.0.0.1:49134.');
+    if (cli.url('client') === undefined)
+      throw usageError('--url (or III_URL) is missing: the address of the harness to check', 'Try --url ws://127.0.0.1:49134.');
     const { runConformance, scenarios } = await import('#libs/conformance');
     const only = options['only'] as string[] | undefined;
     const ids = scenarios.map(({ id }) => id);
