@@ -117,7 +117,7 @@ class DocumentProcess extends EngineProcess {
       kind === 'sqlite' ? gatedDocuments(new SqliteDocuments(store.db, store.writer), gate) : new StateDocuments(gated, timeoutMs, null);
     const entries = new BusEntries(gated, { updatesEnding: true }, timeoutMs, this.ending.signal, report);
     const local = gatedEffects(new LocalEffects(store.commits, store.approvals), gate);
-    this.journal = new BusJournal({ documents, entries, local, report, signal: this.ending.signal });
+    this.journal = new BusJournal({ documents, entries, local, report, mayWrite: () => Promise.resolve(), signal: this.ending.signal });
     this.transcript = new BusTranscript(bus, timeoutMs);
     this.queue = new DocumentStepQueue(this.journal, { concurrency: () => 4, report });
   }

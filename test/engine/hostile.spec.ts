@@ -5,6 +5,51 @@ import { hostOf, PATIENCE, workerOf } from './opened.js';
 
 const document = { session_id: 's_bad', revision: 1, record: null, job: { step: 0, not_before: 0 }, parked: [], effects: [] };
 
+describe('a worker whose place another one takes while it has no connection', () => {
+  it('commits nothing more, and ends with the reason', { timeout: 30_000 }, async () => {
+    const host = await hostOf();
+    const worker = await workerOf(host, { store: 'engine' });
+    const { bus } = host.engine.host;
+    let called = 0;
+    bus.registerFunction({ id: 'slow::call' }, () => {
+      called += 1;
+      return new Promise(() => undefined);
+    });
+    host.model.plays(host.model.asks('slow::call', {}), host.model.says('never said'));
+    await host.ask('harness::send', host.model.send('s_fenced', 'go', ['slow::call']));
+    await expect.poll(() => called, PATIENCE).toBe(1);
+    const before = await host.ask('state::get', { scope: 'harness-turns', key: 's_fenced' });
+    await host.engine.restart(() => {
+      bus.registerFunction({ id: 'harness::send' }, () => null); // the other one
+      return Promise.resolve();
+    });
+    await expect(worker.ended).rejects.toThrow(/harness\/duplicate: .* the worker test has registered/);
+    expect(worker.said.join('\n')).toContain('error this worker ends');
+    await worker.close(0);
+    expect(await host.ask('state::get', { scope: 'harness-turns', key: 's_fenced' })).toEqual(before);
+    expect(await host.texts('s_fenced')).toEqual(['go', '']);
+  });
+
+  it('is proven after a return of the engine, without an alarm', async () => {
+    const host = await hostOf();
+    const worker = await workerOf(host, { store: 'engine' });
+    await host.engine.restart();
+    host.model.plays(host.model.says('back'));
+    await expect
+      .poll(
+        () =>
+          host.ask('harness::send', host.model.send('s_back', 'hello')).then(
+            () => true,
+            () => false,
+          ),
+        PATIENCE,
+      )
+      .toBe(true);
+    expect((await host.ended('s_back')).status).toBe('completed');
+    expect(worker.said.filter((line) => line.startsWith('error'))).toEqual([]);
+  });
+});
+
 describe('a worker whose records are in the state of an engine', () => {
   it('starts, and works, beside records that another program has damaged, and says which', { timeout: 30_000 }, async () => {
     const host = await hostOf();

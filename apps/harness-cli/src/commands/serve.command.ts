@@ -100,7 +100,7 @@ Examples:
             `${cli.name} is ready: data folder ${sanitizeLine(dataDir)}, process ${process.pid}, ${place} ${gatewayUrl ?? 'none'}, health ${service?.url ?? 'none'}`,
           );
           logModels(runtime, log).catch((error: unknown) => log('warn', 'the models could not be listed', { error: errorMessage(error) }));
-          const signal = await first;
+          const signal = await Promise.race(runtime.ended === undefined ? [first] : [first, runtime.ended]);
           log('info', 'draining', { signal, grace_ms: GRACE_MS });
           hurry = () => {
             log('warn', 'not waiting for running steps', {});

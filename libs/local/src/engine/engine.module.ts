@@ -8,6 +8,7 @@ import { GivenModule, partsOf } from '../runtime/given.module.js';
 import type { Store } from '../runtime/store.js';
 import { TracesModule } from '../traces/index.js';
 import { type EngineSibling, engineModulesOf } from './siblings.js';
+import type { Standing } from './standing.js';
 import type { TurnStore } from './turn-store.js';
 
 /** What the worker of an engine is made of, before Nest wires it. */
@@ -16,6 +17,7 @@ export interface EngineParts {
   feed: LiveFeed;
   store: Store;
   turns: TurnStore;
+  standing: Standing;
   configuration: LiveConfiguration;
   ours: ReadonlySet<EngineSibling>;
 }

@@ -19,6 +19,7 @@ import { EngineProcess } from './process.js';
 import { type Log, type Patience, reachEngine } from './reach.js';
 import { EngineSettings } from './settings.js';
 import { standIns } from './siblings.js';
+import { Standing } from './standing.js';
 import { StepJobs } from './step-jobs.js';
 import { EngineStepQueue } from './step-queue.js';
 import { ensureTurnQueue } from './turn-queue.js';
@@ -64,11 +65,13 @@ export async function openOnEngine(options: OpenOnEngineOptions): Promise<Embedd
       report,
     });
     closing.unshift(() => closeStore(store));
-    const turns = await turnStoreOf(bus, store, { kind, keepsSessions: ours.has('sessions'), configuration, log });
+    const standing = new Standing(bus, log);
+    closing.unshift(() => Promise.resolve(standing.close()));
+    const turns = await turnStoreOf(bus, store, { kind, keepsSessions: ours.has('sessions'), configuration, standing, log });
     closing.unshift(() => Promise.resolve(turns.close()));
     log('info', turns.guarantee, {});
     const feed = new LiveFeed((error) => report('a watcher failed', { error: String(error) }));
-    const parts = { bus, feed, store, turns, configuration, ours };
+    const parts = { bus, feed, store, turns, standing, configuration, ours };
     const settings = new EngineSettings(bus, configuration, log);
     const app = await NestFactory.createMicroservice(EngineModule.forRoot(parts), {
       strategy: new IiiTransport(bus, DRAIN_MS),

@@ -79,6 +79,10 @@ export class EngineProcess implements EmbeddedRuntime {
     }
   }
 
+  get ended(): Promise<never> {
+    return this.parts.standing.superseded;
+  }
+
   get bus(): Bus {
     return this.parts.bus;
   }
@@ -135,7 +139,6 @@ export class EngineProcess implements EmbeddedRuntime {
         turns
           .restore()
           .catch((error: unknown) => log('warn', 'what the engine lost could not be written again', { error: errorMessage(error) }));
-        checkOurs(bus).catch((error: unknown) => log('error', 'this worker cannot be reached any more', { error: errorMessage(error) }));
       }),
     );
     if (ours.has('queue')) await this.standInForQueue();
@@ -199,7 +202,7 @@ export class EngineProcess implements EmbeddedRuntime {
   }
 
   private async shutDown(graceMs: number): Promise<void> {
-    const { app, bus, store, turns, ours, jobs } = this.parts;
+    const { app, bus, store, turns, standing, ours, jobs } = this.parts;
     clearTimeout(this.dropping);
     for (const leave of this.leave) leave();
     this.watch.stop();
@@ -209,6 +212,7 @@ export class EngineProcess implements EmbeddedRuntime {
     const ownJobs = ours.has('queue') ? store.jobs.stop(graceMs, signal) : Promise.resolve();
     await turns.queue.stop(graceMs, signal, ownJobs);
     turns.close();
+    standing.close();
     if (ours.has('shell')) await app.get(ShellService, { strict: false }).stop();
     await store.delivery.settle(graceMs);
     await app.close();

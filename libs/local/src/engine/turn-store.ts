@@ -14,6 +14,7 @@ import { StateDocuments } from './journal/state-documents.js';
 import { DocumentStepQueue } from './journal/step-queue.js';
 import { BusTranscript } from './journal/transcript.js';
 import type { Log } from './reach.js';
+import type { Standing } from './standing.js';
 import type { StepJobs } from './step-jobs.js';
 import type { EngineStepQueue } from './step-queue.js';
 
@@ -64,6 +65,7 @@ export interface TurnStoreOptions {
   /** This worker keeps the sessions, too. */
   keepsSessions: boolean;
   configuration: LiveConfiguration;
+  standing: Standing;
   log: Log;
 }
 
@@ -72,7 +74,7 @@ export interface TurnStoreOptions {
  * otherwise it is one document, and conversations are written by `session::*`.
  */
 export async function turnStoreOf(bus: SdkBus, store: Store, options: TurnStoreOptions): Promise<TurnStore> {
-  const { kind, keepsSessions } = options;
+  const { kind, keepsSessions, standing } = options;
   if (kind === 'sqlite' && keepsSessions) {
     const { journal, transcript, queue } = store;
     return {
@@ -94,7 +96,7 @@ export async function turnStoreOf(bus: SdkBus, store: Store, options: TurnStoreO
   const traits = { updatesEnding: keepsSessions || (await takesEnding(bus)) };
   const entries = new BusEntries(bus, traits, timeoutMs, closed.signal, report);
   const local = new LocalEffects(store.commits, store.approvals);
-  const journal = new BusJournal({ documents, entries, local, report, signal: closed.signal });
+  const journal = new BusJournal({ documents, entries, local, report, mayWrite: () => standing.proven(), signal: closed.signal });
   const asked = insistent(bus, closed.signal);
   const queue = new DocumentStepQueue(journal, { concurrency: () => settings().concurrency, report });
   return {

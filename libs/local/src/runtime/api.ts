@@ -50,6 +50,8 @@ export interface EmbeddedRuntime {
   readonly gatewayUrl?: string | undefined;
   /** How this process and its data folder do; undefined where the harness runs somewhere else. */
   readonly vitals?: Vitals;
+  /** Rejects with the reason when this process can work no more, e.g. `harness/duplicate`; undefined where that does not happen. */
+  readonly ended?: Promise<never>;
   /** Durable commits of this process so far. */
   readonly commits: number;
   /** Secrets that the configuration gives now, to be kept out of logs; undefined where the harness runs somewhere else. */

@@ -22,6 +22,8 @@ export interface BusJournalParts {
   entries: BusEntries;
   local: LocalEffects;
   report: (message: string, context: { [key: string]: unknown }) => void;
+  /** Resolves while this is the one process that may write. Throws otherwise. */
+  mayWrite: () => Promise<void>;
   /** Ends the waiting for a store that is away. */
   signal: AbortSignal;
 }
@@ -123,6 +125,7 @@ export class BusJournal implements Journal {
 
   /** Writes again what the engine has lost of what was written lately. */
   async restore(documents: StateDocuments): Promise<void> {
+    await this.parts.mayWrite();
     for (const id of documents.written) await this.locks.hold([nameOf(id)], () => this.insist(() => documents.restore(id)));
     await this.insist(() => documents.restoreKeys());
   }
@@ -157,6 +160,7 @@ export class BusJournal implements Journal {
     first.effects.push(...others.map((document): Effect => ({ kind: 'put-document', document })));
     const whole = JSON.parse(JSON.stringify(first)) as TurnDocument; // as it will be read
     try {
+      await this.parts.mayWrite();
       await this.insist(() => documents.write(whole, isOpen(whole)));
       await this.finish(whole, async (document) => {
         await this.insist(() => documents.write(document, isOpen(document)));
