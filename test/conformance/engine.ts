@@ -114,7 +114,9 @@ class DocumentProcess extends EngineProcess {
     const timeoutMs = (): number => TIMEOUT_MS;
     const gated = gatedBus(bus, gate);
     const documents =
-      kind === 'sqlite' ? gatedDocuments(new SqliteDocuments(store.db, store.writer), gate) : new StateDocuments(gated, timeoutMs, null);
+      kind === 'sqlite'
+        ? gatedDocuments(new SqliteDocuments(store.db, store.writer), gate)
+        : new StateDocuments(gated, timeoutMs, 'unknown');
     const entries = new BusEntries(gated, { updatesEnding: true }, timeoutMs, this.ending.signal, report);
     const local = gatedEffects(new LocalEffects(store.commits, store.approvals), gate);
     this.journal = new BusJournal({ documents, entries, local, report, mayWrite: () => Promise.resolve(), signal: this.ending.signal });

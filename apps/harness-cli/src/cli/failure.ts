@@ -48,6 +48,10 @@ const KNOWN: { readonly [code: string]: Known } = {
     exitCode: EXIT.unreachable,
     hint: 'Is it running, and is this its address? `harness-cli serve` prints the address of its gateway; HARNESS_GATEWAY_TOKEN is its token.',
   },
+  function_not_found: {
+    exitCode: EXIT.unreachable,
+    hint: 'No worker that is connected there has it. `harness-cli serve --url ADDRESS` is a harness for an engine; HARNESS_SIBLINGS=all adds what it lacks.',
+  },
   'harness/store_newer': {
     exitCode: EXIT.unreachable,
     hint: 'Update harness, or choose another folder with --data-dir. The database was not touched.',

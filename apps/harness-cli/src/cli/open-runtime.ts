@@ -31,7 +31,7 @@ export async function openRuntime({ url, ...options }: RuntimeRequest): Promise<
 
 function webSocketUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
-  if (url === null || (url.protocol !== 'ws:' && url.protocol !== 'wss:'))
+  if (url === null || (url.protocol !== 'ws:' && url.protocol !== 'wss:') || url.hash !== '')
     throw usageError(`--url (or III_URL) must be a WebSocket address such as ws://127.0.0.1:49134, not ${JSON.stringify(text)}`);
   return text;
 }

@@ -27,7 +27,7 @@ export async function readSession(runtime: EmbeddedRuntime, sessionId: string): 
     );
     throw usageError(
       `there is no session ${sessionId} in ${runtime.dataDir}${close.length > 0 ? `; did you mean ${either(close)}?` : ''}`,
-      'List what is there with `harness-cli sessions`, or name another data folder with --data-dir.',
+      'List what is there with `harness-cli sessions`, or name another place with --data-dir or --url.',
       'cli/unknown_session',
     );
   }

@@ -10,7 +10,7 @@ import { BusJournal } from './journal/journal.js';
 import { LocalEffects } from './journal/local-effects.js';
 import { closeLost } from './journal/lost.js';
 import { SqliteDocuments } from './journal/sqlite-documents.js';
-import { StateDocuments } from './journal/state-documents.js';
+import { type Saved, StateDocuments } from './journal/state-documents.js';
 import { DocumentStepQueue } from './journal/step-queue.js';
 import { BusTranscript } from './journal/transcript.js';
 import type { Log } from './reach.js';
@@ -91,7 +91,7 @@ export async function turnStoreOf(bus: SdkBus, store: Store, options: TurnStoreO
   const timeoutMs = (): number => settings().session_timeout_ms;
   const report = (message: string, context: { [key: string]: unknown }): void => options.log('warn', message, context);
   const closed = new AbortController();
-  const state = kind === 'engine' ? new StateDocuments(bus, timeoutMs, await savedEveryMs(bus)) : null;
+  const state = kind === 'engine' ? new StateDocuments(bus, timeoutMs, await savedBy(bus)) : null;
   const documents = state ?? new SqliteDocuments(store.db, store.writer);
   const traits = { updatesEnding: keepsSessions || (await takesEnding(bus)) };
   const entries = new BusEntries(bus, traits, timeoutMs, closed.signal, report);
@@ -123,8 +123,8 @@ async function takesEnding(bus: Bus): Promise<boolean> {
   return schema?.properties?.['ending'] !== undefined;
 }
 
-/** How often the state that is built into the engine is saved, in ms; null when it is never, or when that is not known. */
-async function savedEveryMs(bus: Bus): Promise<number | null> {
+/** How often the state that is built into the engine is saved. */
+async function savedBy(bus: Bus): Promise<Saved> {
   const entry = await bus
     .trigger<{ value?: BuiltInState }>({ function_id: 'configuration::get', payload: { id: 'iii-state' } })
     .catch((error: unknown) => {
@@ -132,6 +132,8 @@ async function savedEveryMs(bus: Bus): Promise<number | null> {
       throw error;
     });
   const { adapter, save_interval_ms } = entry?.value ?? {};
-  if (adapter?.name !== 'kv' || adapter.config?.store_method !== 'file_based') return null;
+  if (adapter?.name !== 'kv') return 'unknown';
+  if (adapter.config?.store_method === 'in_memory') return 'never';
+  if (adapter.config?.store_method !== 'file_based') return 'unknown';
   return save_interval_ms ?? adapter.config.save_interval_ms ?? BUILT_IN_SAVE_MS;
 }

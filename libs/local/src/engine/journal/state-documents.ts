@@ -11,44 +11,56 @@ const KEYS = 'harness-keys';
 /** How long what was written is kept here, in ms, at least. */
 const KEEP_MS = 60_000;
 
+/** How often the engine saves its state, in ms; `unknown` when only its adapter knows. */
+export type Saved = number | 'never' | 'unknown';
+
+const KEPT_ON_DISK = 'HARNESS_STORE=sqlite keeps turns on the disk of this worker';
+
+const riskOf = (saved: number | 'unknown'): string =>
+  saved === 'unknown' ? 'how durable that is depends on its adapter' : `which it saves every ${saved} ms`;
+
 /**
  * Documents in the state of the engine. An engine whose state is saved by a timer may answer for a write and lose it when it is killed;
- * so what was written lately is kept here, to be written again when the engine is back.
+ * so what is open, and what was written lately, is kept here, to be written again when the engine is back.
  */
 export class StateDocuments implements TurnDocuments {
   readonly guarantee: string;
   /** Sessions that are marked as open. */
   private readonly marked = new Set<string>();
-  private readonly recent = new Map<string, { at: number; document: TurnDocument; isOpen: boolean }>();
+  /** Documents that are open, however long ago they were written: a turn that waits may wait for days. */
+  private readonly live = new Map<string, TurnDocument>();
+  private readonly recent = new Map<string, { at: number; document: TurnDocument }>();
   private readonly recentKeys = new Map<string, { at: number; document: KeyDocument }>();
   private readonly keepMs: number;
 
-  /** `savedEveryMs`: how often the engine saves its state; null when that is not known. */
   constructor(
     private readonly bus: Bus,
     private readonly timeoutMs: () => number,
-    savedEveryMs: number | null,
+    saved: Saved,
   ) {
-    this.keepMs = Math.max(KEEP_MS, 2 * (savedEveryMs ?? 0));
-    const risk = savedEveryMs === null ? 'how durable that is depends on its adapter' : `which it saves every ${savedEveryMs} ms`;
+    this.keepMs = Math.max(KEEP_MS, typeof saved === 'number' ? 2 * saved : 0);
     this.guarantee =
-      `turns are in the state of the engine (${risk}): they outlive this worker and its disk. What the engine has answered for and not saved when it ` +
-      'is killed is written again while this worker lives; HARNESS_STORE=sqlite keeps turns on the disk of this worker';
+      saved === 'never'
+        ? 'turns are in the memory of the engine: they outlive this worker and its disk. When the engine ends, turns that have not ended and what was ' +
+          `written in the last ${this.keepMs / 1000} s are written again while this worker lives; all else is lost, also which sends have been taken. ` +
+          KEPT_ON_DISK
+        : `turns are in the state of the engine (${riskOf(saved)}): they outlive this worker and its disk. What the engine has answered for and not saved when ` +
+          `it is killed is written again while this worker lives; ${KEPT_ON_DISK}`;
   }
 
-  /** Sessions whose documents were written lately. */
+  /** Sessions whose documents are open, or were written lately. */
   get written(): readonly string[] {
-    return [...this.recent.keys()];
+    return [...this.live.keys(), ...this.recent.keys()];
   }
 
-  /** Writes a document again that was written lately, if the engine has lost it. Nothing else may write it meanwhile. Throws as `Bus.trigger`. */
+  /** Writes a document again that is open, or was written lately, if the engine has lost it. Nothing else may write it meanwhile. Throws as `Bus.trigger`. */
   async restore(sessionId: string): Promise<void> {
-    const written = this.recent.get(sessionId);
+    const written = this.kept(sessionId);
     if (written === undefined) return;
     const stored = await this.found(sessionId);
-    if (documentFault(stored, sessionId) === null && (stored as TurnDocument).revision >= written.document.revision) return;
+    if (documentFault(stored, sessionId) === null && (stored as TurnDocument).revision >= written.revision) return;
     this.marked.delete(sessionId);
-    await this.write(written.document, written.isOpen);
+    await this.write(written, this.live.has(sessionId));
   }
 
   /** The same for keys, which do not change. */
@@ -59,10 +71,16 @@ export class StateDocuments implements TurnDocuments {
   }
 
   async read(sessionId: string): Promise<TurnDocument | null> {
-    // What this process has written lately is what there is, whatever the engine has kept of it: nobody else writes.
-    const written = this.recent.get(sessionId)?.document;
-    if (written !== undefined) return written;
-    return await this.stored(sessionId);
+    // What this process has kept is what there is, whatever the engine has of it: nobody else writes.
+    const kept = this.kept(sessionId);
+    if (kept !== undefined) return kept;
+    const stored = await this.stored(sessionId);
+    if (stored !== null && this.marked.has(sessionId)) this.live.set(sessionId, stored);
+    return stored;
+  }
+
+  private kept(sessionId: string): TurnDocument | undefined {
+    return this.live.get(sessionId) ?? this.recent.get(sessionId)?.document;
   }
 
   private async stored(sessionId: string): Promise<TurnDocument | null> {
@@ -89,7 +107,11 @@ export class StateDocuments implements TurnDocuments {
       this.marked.delete(session_id);
     }
     this.recent.delete(session_id);
-    this.recent.set(session_id, { at: Date.now(), document, isOpen });
+    if (isOpen) this.live.set(session_id, document);
+    else {
+      this.live.delete(session_id);
+      this.recent.set(session_id, { at: Date.now(), document });
+    }
     prune(this.recent, Date.now() - this.keepMs);
   }
 
@@ -125,6 +147,7 @@ export class StateDocuments implements TurnDocuments {
     await this.call('delete', { scope: TURNS, key: sessionId });
     await this.call('delete', { scope: OPEN, key: sessionId });
     this.marked.delete(sessionId);
+    this.live.delete(sessionId);
     this.recent.delete(sessionId);
   }
 
