@@ -45,3 +45,27 @@ it('lets go of what has not come back with an engine, and keeps what has', async
     .toEqual(['faithful::hear']);
   expect(reports.at(-1)).toBe('a binding has not come back with the engine: fickle::hear');
 });
+
+it('ends a call with the connection that it went out on, also when it was made while there was none', async () => {
+  const engine = await EngineHost.open();
+  onTestFinished(async () => await engine.close());
+  const bus = await connectSdk(engine.url, { name: 'caller', log: () => undefined });
+  onTestFinished(async () => await bus.close());
+  let asked = 0;
+  engine.host.bus.registerFunction({ id: 'never::answers' }, () => {
+    asked += 1;
+    return new Promise(() => undefined);
+  });
+  const call = () => bus.trigger({ function_id: 'never::answers', payload: {}, timeoutMs: 600_000 });
+  const first = call();
+  await expect.poll(() => asked, PATIENCE).toBe(1);
+  let second = Promise.resolve<unknown>(null);
+  await engine.restart(async () => {
+    await expect(first).rejects.toThrow('connection_lost: the connection to the engine was lost');
+    second = call();
+    second.catch(() => undefined);
+  });
+  await expect.poll(() => asked, PATIENCE).toBe(2);
+  await engine.restart();
+  await expect(second).rejects.toThrow('connection_lost');
+});

@@ -201,7 +201,7 @@ class Campaign {
       while (!(await this.hasEnded(session))) {
         if (Date.now() > until) {
           const report = await this.bus.trigger<unknown>({ function_id: 'harness::status', payload: { session_id: session } });
-          this.violations.push(`${session} is wedged: ${JSON.stringify(report)}`);
+          this.violations.push(`${session} is wedged: ${JSON.stringify(report)}\n${this.worker.said.slice(-3_000)}`);
           break;
         }
         await delay(50);

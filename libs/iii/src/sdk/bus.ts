@@ -93,8 +93,8 @@ export class SdkBus implements Bus {
         signal.addEventListener('abort', leave, { once: true });
         endings.push(() => signal.removeEventListener('abort', leave));
       }
-      // The SDK would wait for its timeout. What is asked for while there is no connection is sent with the next one.
-      if (this.connection.isUp) endings.push(this.connection.onLost(() => reject(cutOff())));
+      // The SDK would wait for its timeout. What is asked for while there is no connection is sent with the next one, which may be lost, too.
+      endings.push(this.connection.onLost(() => reject(cutOff())));
     });
     try {
       return await Promise.race([answer, ended]);
