@@ -5,6 +5,8 @@ import { type Patience, waitUntil } from './reach.js';
 
 /** How long the functions of a worker that has gone may still be there, in ms. */
 const LEAVE_MS = 15_000;
+/** How long an engine may take to know the name of a worker that it has functions of, in ms. */
+const NAMED_MS = 5_000;
 const IDS = Object.keys(harnessFunctions);
 
 const otherOf = (found: ReadonlyMap<string, Registered>, bus: SdkBus): Registered | undefined =>
@@ -35,10 +37,16 @@ export async function refuseSecond(bus: SdkBus, patience: Patience): Promise<voi
   }, patience);
 }
 
-/** Waits until the engine has taken our functions. Throws `harness/duplicate` when another worker came first. */
+/**
+ * Waits until the engine has taken our functions. Throws `harness/duplicate` when another worker has them and keeps them: right after it is back, an
+ * engine does not know yet what the worker is called that has registered them.
+ */
 export async function becomeOurs(bus: SdkBus, patience: Patience): Promise<void> {
+  const until = Date.now() + NAMED_MS;
   await waitUntil(async () => {
-    const missing = missingOf(await registered(bus, IDS), bus);
+    const found = await registered(bus, IDS);
+    if (otherOf(found, bus) !== undefined && Date.now() < until) return 'the engine to know this worker by its name';
+    const missing = missingOf(found, bus);
     return missing === undefined ? null : `the engine to take ${missing} of this worker`;
   }, patience);
 }
