@@ -6,6 +6,7 @@ import { SdkBus } from './bus.js';
 import type { ConnectOptions } from './connect.js';
 import { watchConnection } from './connection.js';
 import { captureSdkLog } from './log.js';
+import { repeatQuickResults } from './results.js';
 import { SdkTrace } from './trace.js';
 
 const HANDSHAKE_MS = 10_000;
@@ -25,6 +26,7 @@ export async function dial(url: string, { name, token, log }: ConnectOptions): P
     otel: { enabled: false },
     reconnectionConfig: { initialDelayMs: RECONNECT_MS, maxDelayMs: RECONNECT_CAP_MS },
   });
+  repeatQuickResults(client);
   return new SdkBus(client, url, watchConnection(client), name, new SdkTrace(client));
 }
 
