@@ -51,6 +51,7 @@ export async function checkStore(cli: Cli, dataDir: string): Promise<Check> {
         return ok('store', detail);
       },
       {
+        isHere: true,
         log: (level, message) => {
           if (level === 'error' || level === 'warn') said.push(message);
         },

@@ -97,13 +97,13 @@ export class Cli {
     return url ?? (role === 'worker' || folder === undefined ? this.io.env['III_URL'] || undefined : undefined);
   }
 
-  /** Opens the data folder, or the connection to `--url`, gives the runtime to `use` and closes it on every path. */
+  /** Opens the data folder (with `isHere` in any case), or the connection to `--url`, gives the runtime to `use` and closes it on every path. */
   async withRuntime<T>(
     role: RuntimeRole,
     use: (runtime: EmbeddedRuntime) => Promise<T>,
-    how: Pick<RuntimeRequest, 'log' | 'gateway' | 'prepare' | 'signal'> = {},
+    { isHere = false, ...how }: Pick<RuntimeRequest, 'log' | 'gateway' | 'prepare' | 'signal'> & { isHere?: boolean } = {},
   ): Promise<T> {
-    const url = this.url(role);
+    const url = isHere ? undefined : this.url(role);
     const runtime = await this.io.openRuntime({
       dataDir: this.dataDir().path,
       role,

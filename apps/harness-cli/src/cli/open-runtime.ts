@@ -25,6 +25,12 @@ export async function openRuntime({ url, ...options }: RuntimeRequest): Promise<
       `the data folder ${options.dataDir} cannot be used: ${fault}`,
       'Choose another one with --data-dir or HARNESS_DATA_DIR, or change its permissions.',
     );
+  const { store } = options;
+  if (url === undefined && options.role === 'worker' && store !== undefined && store !== 'sqlite')
+    throw usageError(
+      `HARNESS_STORE is ${JSON.stringify(store)}: without an engine (--url or III_URL) turns are always in the data folder`,
+      'Unset it.',
+    );
   const local = await import('#libs/local');
   return url === undefined ? await local.openRuntime(options) : await local.openOnEngine({ ...options, engineUrl: webSocketUrl(url) });
 }

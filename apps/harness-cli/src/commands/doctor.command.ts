@@ -39,7 +39,13 @@ export class DoctorCommand extends HarnessCommand {
       () => checkStore(cli, path),
       () => checkKeys(env),
       () => checkReach('redis', 'REDIS_URL', env, 'Start it (redis-server), or unset REDIS_URL: the embedded queue needs no server.'),
-      () => checkReach('engine', 'III_URL', env, 'Start the engine, or unset III_URL: the embedded one needs no server.'),
+      () =>
+        checkReach(
+          'engine',
+          'III_URL',
+          { III_URL: cli.url('worker') },
+          'Start the engine, or leave its address out: the embedded one needs no server.',
+        ),
     ];
     const found: Check[] = [];
     for (const step of steps) {

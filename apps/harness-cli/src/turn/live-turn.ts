@@ -127,7 +127,7 @@ export class LiveTurn {
       return;
     }
     if (signal !== 'SIGINT') {
-      this.view.say(`${signal}: handing the turn back. ${this.afterwards()}`);
+      this.view.say(`${signal}: ${this.isElsewhere ? 'leaving the turn' : 'handing the turn back'}. ${this.afterwards()}`);
       this.leave(BY_SIGNAL[signal]);
       if (this.turn === null) this.early = BY_SIGNAL[signal];
       return;
@@ -147,8 +147,14 @@ export class LiveTurn {
   private afterwards(): string {
     if (this.turn === null) return 'The message was not sent.';
     const session = sanitizeLine(this.turn.session_id);
-    const { name } = this.cli;
-    return `The turn is stored: \`${name} serve\` goes on with it, \`${name} stop ${session}\` ends it, \`${name} status ${session}\` shows it.`;
+    const { name, invocation } = this.cli;
+    const goesOn = this.isElsewhere ? 'its worker goes on with it' : `\`${name} serve\` goes on with it`;
+    return `The turn is stored: ${goesOn}, \`${invocation} stop ${session}\` ends it, \`${invocation} status ${session}\` shows it.`;
+  }
+
+  /** Another process runs the turn, wherever this one is. */
+  private get isElsewhere(): boolean {
+    return this.cli.url('client') !== undefined;
   }
 
   private stop(runtime: EmbeddedRuntime, { session_id, turn_id }: SendResponse): void {

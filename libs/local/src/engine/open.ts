@@ -18,7 +18,7 @@ import { waitForNeeds } from './needs.js';
 import { EngineProcess } from './process.js';
 import { type Log, type Patience, reachEngine } from './reach.js';
 import { EngineSettings } from './settings.js';
-import { standIns } from './siblings.js';
+import { standIns, wantedSiblings } from './siblings.js';
 import { Standing } from './standing.js';
 import { StepJobs } from './step-jobs.js';
 import { EngineStepQueue } from './step-queue.js';
@@ -47,12 +47,13 @@ export async function openOnEngine(options: OpenOnEngineOptions): Promise<Embedd
   const patience: Patience = { log, signal: options.signal };
   const report = (message: string, context: { [key: string]: unknown }): void => log('warn', message, context);
   const kind = storeKindOf(options.store);
+  const wanted = wantedSiblings(options.siblings);
   const configuration = new LiveConfiguration(join(options.dataDir, 'config'));
   const bus = await reachEngine(options.engineUrl, options.token, patience);
   const closing: (() => Promise<void>)[] = [() => bus.close()];
   try {
     await refuseSecond(bus, patience);
-    const ours = await standIns(bus, options.siblings, log);
+    const ours = await standIns(bus, wanted, log);
     await waitForNeeds(bus, ours, kind, patience);
     const store = await openStore({
       dataDir: options.dataDir,

@@ -35,12 +35,12 @@ export const SIBLINGS = {
 export type EngineSibling = keyof typeof SIBLINGS;
 const NAMES = Object.keys(SIBLINGS) as EngineSibling[];
 
-/**
- * The siblings that this worker stands in for: those of `HARNESS_SIBLINGS` (none without it, `all`, a list, or all but some) whose place
- * nobody has on the engine. Throws `harness/invalid_setting`, and as `Bus.trigger`.
- */
-export async function standIns(bus: SdkBus, list: string | undefined, log: Log): Promise<ReadonlySet<EngineSibling>> {
-  const wanted = list === undefined || list.trim() === '' ? new Set<EngineSibling>() : readSiblings(list, NAMES);
+/** The siblings that `HARNESS_SIBLINGS` names: none without it, `all`, a list, or all but some. Throws `harness/invalid_setting`. */
+export const wantedSiblings = (list: string | undefined): ReadonlySet<EngineSibling> =>
+  list === undefined || list.trim() === '' ? new Set() : readSiblings(list, NAMES);
+
+/** The siblings that this worker stands in for: those that are wanted and whose place nobody has on the engine. Throws as `Bus.trigger`. */
+export async function standIns(bus: SdkBus, wanted: ReadonlySet<EngineSibling>, log: Log): Promise<ReadonlySet<EngineSibling>> {
   const found = await registered(
     bus,
     [...wanted].map((name) => SIBLINGS[name].mark),

@@ -4,6 +4,7 @@ import type { HarnessSettings, Journal, LoopPorts, StepQueue, Transcript } from 
 import type { LiveConfiguration } from '../configuration/index.js';
 import type { Store } from '../runtime/store.js';
 import { registered } from './directory.js';
+import { CopiedDocuments } from './journal/copied-documents.js';
 import { BusEntries } from './journal/entries.js';
 import { insistent } from './journal/insist.js';
 import { BusJournal } from './journal/journal.js';
@@ -92,7 +93,8 @@ export async function turnStoreOf(bus: SdkBus, store: Store, options: TurnStoreO
   const report = (message: string, context: { [key: string]: unknown }): void => options.log('warn', message, context);
   const closed = new AbortController();
   const state = kind === 'engine' ? new StateDocuments(bus, timeoutMs, await savedBy(bus)) : null;
-  const documents = state ?? new SqliteDocuments(store.db, store.writer);
+  const onDisk = new SqliteDocuments(store.db, store.writer);
+  const documents = state === null ? onDisk : new CopiedDocuments(state, onDisk);
   const traits = { updatesEnding: keepsSessions || (await takesEnding(bus)) };
   const entries = new BusEntries(bus, traits, timeoutMs, closed.signal, report);
   const local = new LocalEffects(store.commits, store.approvals);
