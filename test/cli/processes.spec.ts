@@ -136,7 +136,7 @@ describe('serve', () => {
     serve.signal('SIGINT');
     const { code, stderr } = await serve.result;
     for (const line of stderr.trimEnd().split('\n')) expect(JSON.parse(line)).toMatchObject({ msg: expect.any(String) as string });
-    expect([0, 1]).toContain(code);
+    expect([0, 1, 130, 143]).toContain(code); // on a busy machine the signals after the first one may end it before it has closed
     const shown = await here(['show', sent.stdout.trim(), '--data-dir', dataDir]);
     expect(shown.stdout).toContain('  done by the worker');
   });

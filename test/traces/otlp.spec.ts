@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { TurnSpans } from '../../libs/local/src/traces/index.js';
 import { otlpExport } from '../../libs/local/src/traces/otlp.js';
 import { ensureBuilt, folder, here, type Running, start } from '../cli/harness-cli.js';
@@ -136,5 +136,17 @@ describe('export by OTLP over HTTP', () => {
     for (let n = 0; n < 3; n += 1) otlp.export({ ...part, spans: [span] });
     await otlp.close(10_000);
     expect(reports).toEqual(['traces are not exported']);
+  });
+
+  it('says what of its settings it cannot take', async () => {
+    vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', 'nonsense');
+    vi.stubEnv('OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const said: string[] = [];
+    await otlpExport((message) => void said.push(message)).close(0);
+    expect(said).toEqual([
+      'OTEL_EXPORTER_OTLP_ENDPOINT must be an http address, not "nonsense": no trace is exported',
+      'OTEL_EXPORTER_OTLP_PROTOCOL is "grpc", and traces are sent as http/json',
+    ]);
   });
 });

@@ -13,6 +13,7 @@ const SERVICE = 'harness';
  * environment variables say (`OTEL_EXPORTER_OTLP_*`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_BSP_*`).
  */
 export function otlpExport(report: (message: string, context: { [key: string]: unknown }) => void): SpanExport {
+  for (const fault of settingFaults(process.env)) report(fault, {});
   const resource = Resource.default()
     .merge(new Resource({ 'service.name': SERVICE }))
     .merge(envDetectorSync.detect());
@@ -30,6 +31,21 @@ export function otlpExport(report: (message: string, context: { [key: string]: u
       await Promise.race([sent, limit]).finally(() => clearTimeout(timer));
     },
   };
+}
+
+/** What the exporter would take without a word and not do. */
+function settingFaults(env: NodeJS.ProcessEnv): string[] {
+  const of = (name: string): string | undefined =>
+    env[`OTEL_EXPORTER_OTLP_TRACES_${name}`] || env[`OTEL_EXPORTER_OTLP_${name}`] || undefined;
+  const [endpoint, protocol] = [of('ENDPOINT'), of('PROTOCOL')];
+  return [
+    ...(endpoint !== undefined && !URL.canParse(endpoint)
+      ? [`OTEL_EXPORTER_OTLP_ENDPOINT must be an http address, not ${JSON.stringify(endpoint)}: no trace is exported`]
+      : []),
+    ...(protocol !== undefined && protocol !== 'http/json'
+      ? [`OTEL_EXPORTER_OTLP_PROTOCOL is ${JSON.stringify(protocol)}, and traces are sent as http/json`]
+      : []),
+  ];
 }
 
 /** Reports a failed export, once until one succeeds again. */
