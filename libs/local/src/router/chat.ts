@@ -170,8 +170,8 @@ export class ChatService {
       this.registry.seen(target.provider, !(outcome.kind === 'failed' && outcome.failure.code === ROUTER_CODES.providerUnavailable));
       if (outcome.kind !== 'failed') return await this.finish(target, attempt, outcome, sink);
       const failure = withoutSecret(outcome.failure, target.secret);
-      if (failure.code === ROUTER_CODES.providerUnavailable && (await this.mayCome(cancellation))) {
-        tries -= 1; // it was not asked
+      if (!attempt.forwarded && failure.code === ROUTER_CODES.providerUnavailable && (await this.mayCome(cancellation))) {
+        tries -= 1; // it was not there to be asked
         continue;
       }
       const next = attempt.forwarded
