@@ -170,7 +170,7 @@ export class ChatService {
       this.registry.seen(target.provider, !(outcome.kind === 'failed' && outcome.failure.code === ROUTER_CODES.providerUnavailable));
       if (outcome.kind !== 'failed') return await this.finish(target, attempt, outcome, sink);
       const failure = withoutSecret(outcome.failure, target.secret);
-      if (!attempt.forwarded && failure.code === ROUTER_CODES.providerUnavailable && (await this.mayCome(cancellation))) {
+      if (!attempt.forwarded && failure.code === ROUTER_CODES.providerUnavailable && (await this.mayCome(target.provider, cancellation))) {
         tries -= 1; // it was not there to be asked
         continue;
       }
@@ -241,14 +241,14 @@ export class ChatService {
       } catch (error) {
         const code = errorCode(error);
         const isAbsent = code === ROUTER_CODES.unknownProvider || code === ROUTER_CODES.noProviderForModel;
-        if (!isAbsent || !(await this.mayCome(cancellation))) throw error;
+        if (!isAbsent || !(await this.mayCome(call.provider ?? null, cancellation))) throw error;
       }
     }
   }
 
   /** Waits a moment for a provider that may be on its way back; false when none is expected, or the chat is over. */
-  private async mayCome(cancellation: Cancellation): Promise<boolean> {
-    if (!this.registry.expectsProviders || cancellation.cancelled) return false;
+  private async mayCome(provider: string | null, cancellation: Cancellation): Promise<boolean> {
+    if (!this.registry.expects(provider) || cancellation.cancelled) return false;
     await this.timing.sleep(EXPECT_LOOK_MS, cancellation.signal);
     return !cancellation.cancelled;
   }

@@ -23,6 +23,8 @@ interface Registered {
   token: string;
   /** False after a call found no function of it, until one finds it again. */
   available: boolean;
+  /** When it was last known to be there, ms since the epoch. */
+  seenAt: number;
 }
 
 /** How long providers may take to come back, in ms. */
@@ -36,7 +38,8 @@ export class ProviderRegistry implements RoutingView {
   private readonly byId = new Map<string, Registered>();
   /** Credentials that were renewed while the settings cannot store them. */
   private readonly renewed = new Map<string, string>();
-  private expectedUntil = 0;
+  /** Since when providers are expected back; null when they never were. */
+  private expectedSince: number | null = null;
 
   constructor(
     @Inject(BUS) private readonly bus: Bus,
@@ -54,12 +57,14 @@ export class ProviderRegistry implements RoutingView {
    * there before have yet to come back.
    */
   expectProviders(): void {
-    this.expectedUntil = Date.now() + EXPECT_MS;
+    this.expectedSince = Date.now();
   }
 
-  /** True while a provider that is not there may be on its way back. */
-  get expectsProviders(): boolean {
-    return Date.now() < this.expectedUntil;
+  /** True while a provider (null: one that nobody has named) that is not there may be on its way back: one that was back already has gone away. */
+  expects(id: string | null): boolean {
+    const since = this.expectedSince;
+    const seenAt = (id === null ? undefined : this.byId.get(id))?.seenAt ?? Number.NEGATIVE_INFINITY;
+    return since !== null && seenAt < since && Date.now() < since + EXPECT_MS;
   }
 
   get providers(): readonly string[] {
@@ -77,7 +82,7 @@ export class ProviderRegistry implements RoutingView {
     const before = this.byId.get(id);
     const token = before !== undefined && before.token === declaration.token ? before.token : randomUUID();
     const count = declaration.models == null ? null : this.catalog.replace(id, declaration.models);
-    this.byId.set(id, { declaration, token, available: true });
+    this.byId.set(id, { declaration, token, available: true, seenAt: Date.now() });
     this.events.providerChanged(id, 'register');
     if (count !== null) this.events.modelsChanged(id, count);
     return token;
@@ -160,6 +165,7 @@ export class ProviderRegistry implements RoutingView {
   /** Notes whether a provider's function was found on the bus, and tells when that has changed. */
   seen(id: string, available: boolean): void {
     const provider = this.byId.get(id);
+    if (provider !== undefined && available) provider.seenAt = Date.now();
     if (provider === undefined || provider.available === available) return;
     provider.available = available;
     this.events.providerChanged(id, available ? 'available' : 'unavailable');
