@@ -110,16 +110,10 @@ describe('export by OTLP over HTTP', () => {
   });
 
   it('tells once that a collector is away, and does without', async () => {
-    const kept = { ...process.env };
-    onTestFinished(() => {
-      process.env = kept;
-    });
-    process.env = {
-      ...kept,
-      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
-      OTEL_EXPORTER_OTLP_TIMEOUT: '100',
-      OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '1',
-    };
+    vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:9');
+    vi.stubEnv('OTEL_EXPORTER_OTLP_TIMEOUT', '100');
+    vi.stubEnv('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', '1');
+    onTestFinished(() => void vi.unstubAllEnvs());
     const reports: string[] = [];
     const otlp = otlpExport((message) => void reports.push(message));
     const span = {
