@@ -43,6 +43,19 @@ class Worker {
     await this.process.queue.stop(graceMs, hurry);
   }
 
+  /** Has the step that it runs next wait; gives what lets it go on and end its turn. */
+  holding(): () => void {
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    this.run = async ({ session_id }) => {
+      await released;
+      await finish(this.process, session_id);
+    };
+    return release;
+  }
+
   /** Waits until so many steps of a session have begun here. */
   async has(sessionId: string, steps = 1): Promise<void> {
     const end = Date.now() + PATIENCE_MS;
@@ -246,13 +259,7 @@ export function queueConformance(adapter: StoreAdapter): void {
 
     forMany('says who runs a step', async () => {
       const [one, two] = [await worker('all'), await worker()];
-      let release: () => void = () => undefined;
-      one.run = async ({ session_id }) => {
-        await new Promise<void>((resolve) => {
-          release = resolve;
-        });
-        await finish(one.process, session_id);
-      };
+      const release = one.holding();
       const id = await begin(one.process);
       await one.has(id);
       expect(await one.process.queue.ownerOf(id)).toBe('self');
@@ -297,13 +304,7 @@ export function queueConformance(adapter: StoreAdapter): void {
 
     forOwners('adopts the step of a process that is gone, and none that lives or is not there', async () => {
       const living = await worker('own');
-      let release: () => void = () => undefined;
-      living.run = async ({ session_id }) => {
-        await new Promise<void>((resolve) => {
-          release = resolve;
-        });
-        await finish(living.process, session_id);
-      };
+      const release = living.holding();
       const lives = await begin(living.process);
       await living.has(lives);
       const { id: left } = await abandoned();
@@ -319,13 +320,7 @@ export function queueConformance(adapter: StoreAdapter): void {
 
     it('waits for a running step when it is stopped', async () => {
       const one = await worker('all');
-      let release: () => void = () => undefined;
-      one.run = async ({ session_id }) => {
-        await new Promise<void>((resolve) => {
-          release = resolve;
-        });
-        await finish(one.process, session_id);
-      };
+      const release = one.holding();
       const id = await begin(one.process);
       await one.has(id);
       const stopped = one.stop(PATIENCE_MS);

@@ -3,8 +3,9 @@ import { harnessFunctions, type MessageItem, type StatusReport, textOf } from '#
 import { connectSdk, type SdkBus } from '#libs/iii';
 import { cli, folder } from '../cli/harness-cli.js';
 import { Program } from '../gateway/programs.js';
+import { freePort } from '../support/free-port.js';
 import { campaign } from './campaign.js';
-import { ENGINE_BIN, EngineServer, freePort } from './engine-server.js';
+import { ENGINE_BIN, EngineServer } from './engine-server.js';
 import { ScriptedModel } from './scripted-model.js';
 import { ServedWorker } from './served-worker.js';
 

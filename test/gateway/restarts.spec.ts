@@ -1,21 +1,11 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { beforeAll, expect, it } from 'vitest';
 import { type SendResponse, type StatusReport, textOf } from '#libs/contracts';
 import { ensureBuilt, folder, here, type Running, start } from '../cli/harness-cli.js';
+import { freePort } from '../support/free-port.js';
 import { Program } from './programs.js';
 import { connect } from './remote.js';
 
 beforeAll(ensureBuilt, 180_000);
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 const serveAt = async (dataDir: string, port: number): Promise<Running> => {
   const worker = start(['serve', '--data-dir', dataDir], { env: { HARNESS_GATEWAY_PORT: String(port), HARNESS_HTTP_PORT: '0' } });
