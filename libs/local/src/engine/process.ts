@@ -135,7 +135,7 @@ export class EngineProcess implements EmbeddedRuntime {
         this.dropLostLater();
         log('info', 'the connection to the engine is back', {});
         this.expectOthers();
-        settings.refreshLater();
+        settings.registerLater();
         turns
           .restore()
           .catch((error: unknown) => log('warn', 'what the engine lost could not be written again', { error: errorMessage(error) }));

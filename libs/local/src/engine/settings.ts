@@ -45,8 +45,8 @@ export class EngineSettings {
     this.faults = faults;
   }
 
-  /** The same, for a moment at which nobody waits for it. */
-  refreshLater(): void {
+  /** Registers the entry anew with an engine that is back, and takes its value, while nobody waits for it. */
+  registerLater(): void {
     this.register().catch((error: unknown) =>
       this.log('warn', 'the configuration on the engine could not be read', { error: errorMessage(error) }),
     );

@@ -162,10 +162,7 @@ export class BusJournal implements Journal {
     try {
       await this.parts.mayWrite();
       await this.insist(() => documents.write(whole, isOpen(whole)));
-      await this.finish(whole, async (document) => {
-        await this.insist(() => documents.write(document, isOpen(document)));
-        this.keep(document);
-      });
+      await this.finish(whole, (document) => this.put(document));
     } catch (error) {
       // What came of it is not known: it is read when it is needed.
       for (const { session_id } of [first, ...others]) this.cache.delete(session_id);
@@ -211,8 +208,11 @@ export class BusJournal implements Journal {
   private async putIfNewer(document: TurnDocument): Promise<void> {
     const { documents } = this.parts;
     const stored = await this.insist(() => documents.read(document.session_id));
-    if (stored !== null && stored.revision >= document.revision) return;
-    await this.insist(() => documents.write(document, isOpen(document)));
+    if (stored === null || stored.revision < document.revision) await this.put(document);
+  }
+
+  private async put(document: TurnDocument): Promise<void> {
+    await this.insist(() => this.parts.documents.write(document, isOpen(document)));
     this.keep(document);
   }
 
